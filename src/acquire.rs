@@ -19,6 +19,12 @@ pub const RESOURCE_BYTES_MAX: usize = 4_096;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource<'a>(Cow<'a, [u8]>);
 
+impl Resource<'_> {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
 impl<'a> From<&'a str> for Resource<'a> {
     fn from(name: &'a str) -> Self {
         Self(Cow::Borrowed(name.as_bytes()))

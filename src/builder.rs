@@ -3,6 +3,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
+use crate::blocking;
 use crate::client::Redlock;
 use crate::driver::Driver;
 use crate::environment::{Endpoint, Environment, TokioEnvironment};
@@ -46,7 +47,8 @@ pub struct Builder {
     retry: RetryDelay,
     #[cfg(feature = "tls")]
     tls: TlsConfig,
-    environment: Arc<dyn Environment>,
+    /// `None` for the default: a [`TokioEnvironment`].
+    environment: Option<Arc<dyn Environment>>,
     observers: Vec<Arc<dyn Observer>>,
 }
 
@@ -76,7 +78,7 @@ impl Builder {
             retry: RetryDelay::default(),
             #[cfg(feature = "tls")]
             tls: TlsConfig::new(),
-            environment: Arc::new(TokioEnvironment::default()),
+            environment: None,
             observers: Vec::new(),
         }
     }
@@ -216,14 +218,14 @@ impl Builder {
     /// their deadlines. With a thread of its own the client needs no runtime of the caller. Each
     /// acquisition then costs two thread switches.
     pub fn background_thread(mut self) -> Self {
-        self.environment = Arc::new(TokioEnvironment::in_background());
+        self.environment = Some(Arc::new(TokioEnvironment::in_background()));
         self
     }
 
     /// Sets the environment: clock, randomness, network and task spawning. For simulators: outside
     /// semver, as everything in [`environment`](crate::environment).
     pub fn environment(mut self, environment: Arc<dyn Environment>) -> Self {
-        self.environment = environment;
+        self.environment = Some(environment);
         self
     }
 
@@ -303,8 +305,22 @@ impl Builder {
         let links: Vec<LinkConfig> = nodes.iter().map(guarded).collect();
         let observers = Observers::new(self.observers, &endpoints);
         let canary_key = self.canary_key.into_boxed_slice();
-        let driver = Driver::new(self.environment, observers, endpoints, canary_key, &links);
+        let environment = self.environment.unwrap_or_else(|| Arc::new(TokioEnvironment::default()));
+        let driver = Driver::new(environment, observers, endpoints, canary_key, &links);
         Ok(Redlock::new(driver, settings))
+    }
+
+    /// Builds a client for threads without `async`, on a [background
+    /// thread](Builder::background_thread) that starts with its first use. See
+    /// [`blocking`](crate::blocking).
+    ///
+    /// # Errors
+    ///
+    /// Same as for [`Builder::build`].
+    pub fn build_blocking(mut self) -> Result<blocking::Redlock, BuildError> {
+        let background = || Arc::new(TokioEnvironment::in_background()) as Arc<dyn Environment>;
+        self.environment.get_or_insert_with(background);
+        self.build().map(blocking::Redlock::new)
     }
 
     /// Returns the promise about each node's memory, by place.

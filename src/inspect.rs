@@ -1,10 +1,12 @@
 //! The pre-flight check: what an operator should know of the nodes before relying on them.
 
 mod findings;
+mod lock;
 mod probe;
 
 use core::fmt;
 use core::future::{Future, poll_fn};
+use core::pin::pin;
 use core::task::Poll;
 use core::time::Duration;
 use std::io;
@@ -14,6 +16,7 @@ use redlock_protocol::{BootInstant, Eligibility, Introduction, NodeIndex};
 use tokio::sync::oneshot;
 
 pub use self::findings::{Finding, Severity};
+pub use self::lock::{Holding, LockInspection, NodeLock, StoredKey};
 use self::probe::probe;
 use crate::client::Redlock;
 use crate::driver::Driver;
@@ -116,22 +119,17 @@ impl Redlock {
     }
 }
 
-/// Queries all nodes at once, each on a connection of its own.
+/// Queries all nodes, and draws findings from their reports.
 async fn inspect(driver: &Arc<Driver>, settings: &Settings) -> Inspection {
-    let asked: Vec<_> = settings.nodes.iter().map(|node| ask(driver, settings, node)).collect();
-    let mut nodes = Vec::with_capacity(asked.len());
-    for (node, report) in settings.nodes.iter().zip(asked) {
-        let report = match report {
-            Ok(report) => report.await.unwrap_or_else(|_| Err(Arc::from("the runtime has ended"))),
-            Err(error) => Err(Arc::from(error.to_string())),
-        };
-        nodes.push(NodeInspection {
-            place: node.get(),
-            node: driver.endpoint(node).to_string(),
-            restart_guard: settings.guards[node.get()],
-            report,
-        });
-    }
+    let probe = |driver: Arc<Driver>, node| async move { probe(&driver, node).await };
+    let reports = ask_all(driver, settings, probe).await;
+    let inspected = settings.nodes.iter().zip(reports).map(|(node, report)| NodeInspection {
+        place: node.get(),
+        node: driver.endpoint(node).to_string(),
+        restart_guard: settings.guards[node.get()],
+        report,
+    });
+    let mut nodes: Vec<NodeInspection> = inspected.collect();
     findings::offset_clocks(&mut nodes);
     let (health, now) = (driver.health(), driver.environment().now());
     let votes = nodes.iter().map(|node| {
@@ -171,14 +169,34 @@ impl NodeInspection {
     }
 }
 
-type Report = Result<NodeReport, Arc<str>>;
-
-/// Queries one node, in a task where connections can be polled.
-fn ask(
+/// Puts `question` to all nodes at once. Returns the answers in the configured order.
+async fn ask_all<T, F>(
     driver: &Arc<Driver>,
     settings: &Settings,
-    node: NodeIndex,
-) -> io::Result<oneshot::Receiver<Report>> {
+    question: impl Fn(Arc<Driver>, NodeIndex) -> F,
+) -> Vec<Result<T, Arc<str>>>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T, Arc<str>>> + Send + 'static,
+{
+    let ask = |node| ask(driver, settings, question(Arc::clone(driver), node));
+    let asked: Vec<_> = settings.nodes.iter().map(ask).collect();
+    let mut answers = Vec::with_capacity(asked.len());
+    for answer in asked {
+        answers.push(match answer {
+            Ok(answer) => answer.await.unwrap_or_else(|_| Err(Arc::from("the runtime has ended"))),
+            Err(error) => Err(Arc::from(error.to_string())),
+        });
+    }
+    answers
+}
+
+/// Puts a question to one node, in a task where connections can be polled.
+fn ask<T: Send + 'static>(
+    driver: &Arc<Driver>,
+    settings: &Settings,
+    question: impl Future<Output = Result<T, Arc<str>>> + Send + 'static,
+) -> io::Result<oneshot::Receiver<Result<T, Arc<str>>>> {
     driver.environment().can_spawn()?;
     // Several queries in a row, each with a node timeout of its own; a node that hangs is
     // abandoned.
@@ -188,16 +206,16 @@ fn ask(
     driver.environment().spawn(Box::pin(async move {
         let environment = asking.environment();
         let (mut timer, until) = (environment.timer(), environment.now().after(patience));
-        let mut probe = Box::pin(probe(&asking, node));
-        let report = poll_fn(|context| match probe.as_mut().poll(context) {
+        let mut question = pin!(question);
+        let answer = poll_fn(|context| match question.as_mut().poll(context) {
             Poll::Pending => {
                 let late = timer.poll_until(until, context);
                 late.map(|()| Err(Arc::from("no answer in time")))
             }
             ready => ready,
         });
-        // The receiver may be gone; the report is then dropped.
-        let _ = sender.send(report.await);
+        // The receiver may be gone; the answer is then dropped.
+        let _ = sender.send(answer.await);
     }));
     Ok(receiver)
 }

@@ -119,6 +119,8 @@
 //! A call that finds no runtime for its connections fails with [`AcquireErrorKind::NoRuntime`]. A
 //! later call may succeed.
 //!
+//! Threads without `async`, as in scripts, rayon and diesel, use the module [`blocking`].
+//!
 //! A client does not survive `fork` without `exec`: the child has none of the threads that ran the
 //! client, and it shares the connections of its parent. Build a new client in the child.
 //!
@@ -130,6 +132,7 @@
 #![forbid(unsafe_code)]
 
 mod acquire;
+pub mod blocking;
 mod builder;
 mod client;
 mod deadline;
@@ -165,7 +168,10 @@ pub use error::{
     WithError,
 };
 pub use health::{Health, NodeHealth, Standing};
-pub use inspect::{Finding, Inspection, NodeInspection, NodeReport, Severity};
+pub use inspect::{
+    Finding, Holding, Inspection, LockInspection, NodeInspection, NodeLock, NodeReport, Severity,
+    StoredKey,
+};
 pub use lease::{Lease, Lost};
 pub use redlock_protocol::{RetryDelay, Token as OwnerToken};
 pub use restart_guard::RestartGuard;

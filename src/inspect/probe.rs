@@ -22,6 +22,8 @@ pub(super) const PROBE_TTL: Duration = Duration::from_millis(500);
 /// An owned reply.
 pub(super) enum Answer {
     Error(Arc<str>),
+    Integer(i64),
+    Nil,
     Text(Vec<u8>),
     Other,
 }
@@ -36,7 +38,7 @@ pub(super) struct ProbeConnection<'a> {
 
 impl<'a> ProbeConnection<'a> {
     /// Opens a new connection to `node`.
-    async fn of(driver: &'a Driver, node: NodeIndex) -> Result<Self, DialError> {
+    pub(super) async fn of(driver: &'a Driver, node: NodeIndex) -> Result<Self, DialError> {
         let dialed = dial(&**driver.environment(), driver.endpoint(node)).await?;
         Ok(Self { driver, node, dialed, round_trip: Duration::ZERO })
     }
@@ -86,6 +88,8 @@ impl<'a> ProbeConnection<'a> {
                     return Ok(Answer::Error(endpoint.printable(text, None)));
                 }
                 Some(Frame::Text(text)) => return Ok(Answer::Text(text.to_vec())),
+                Some(Frame::Integer(number)) => return Ok(Answer::Integer(number)),
+                Some(Frame::Nil) => return Ok(Answer::Nil),
                 Some(Frame::Many(bytes)) => return Ok(Answer::Text(bytes.to_vec())),
                 Some(Frame::KeysFlushed | Frame::KeysChanged(_)) => continue,
                 None => {}
@@ -118,7 +122,7 @@ async fn interview(driver: &Driver, node: NodeIndex) -> Result<NodeReport, DialE
             report.refused.push(("INFO", Arc::clone(text)));
             Form::EvalSha
         }
-        Answer::Other => Form::EvalSha,
+        _ => Form::EvalSha,
     };
     let config: [&[u8]; 3] = [b"CONFIG", b"GET", b"appendfsync"];
     let (answer, ..) = interview.ask(|outgoing| resp::write(outgoing, &config)).await?;

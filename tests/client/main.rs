@@ -1,6 +1,7 @@
 //! Tests the client from its public API down to the bytes, with nodes in memory and a clock that
 //! the test moves. No test here waits in real time.
 
+mod blocking;
 mod cancellation;
 mod closing;
 mod connections;

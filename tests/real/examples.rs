@@ -11,6 +11,7 @@ pub(crate) const TESTS: &[Test] = &[
     on_threads!(keep_alive_outlives_the_ttl),
     on_threads!(fenced_sqlite_loses_no_update),
     on_threads!(cron_runs_once_and_keeps_the_lock),
+    on_threads!(blocking_works_without_a_runtime),
 ];
 
 /// Path of an example from the build that this test belongs to.
@@ -70,4 +71,12 @@ fn cron_runs_once_and_keeps_the_lock() {
     assert_eq!(fleet.keys().iter().filter(|&&keys| keys == 1).count(), 3, "{:?}", fleet.keys());
     let again = output("cron", &fleet);
     assert_eq!(again.matches("another machine has it").count(), 3, "{again}");
+}
+
+fn blocking_works_without_a_runtime() {
+    let fleet = Fleet::of(3);
+    let said = output("blocking", &fleet);
+    assert!(said.contains("12 batches under one lease"), "{said}");
+    assert!(said.contains("released: Confirmed"), "{said}");
+    assert_eq!(fleet.keys(), [0; 3]);
 }

@@ -39,7 +39,7 @@ async fn ask_canary(
             report.canary_refused = refused.map(|text| interview.printable(text));
         }
         Answer::Error(text) => report.canary_refused = Some(text),
-        Answer::Other => report.canary_refused = Some(Arc::from("no answer to the script")),
+        _ => report.canary_refused = Some(Arc::from("no answer to the script")),
     }
     Ok(())
 }

@@ -1,0 +1,44 @@
+//! The command `redlock`: runs a command under a distributed lock, and tells who holds one.
+
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod duration;
+mod exit;
+mod inspect;
+mod key;
+mod run;
+mod runtime;
+mod say;
+mod settings;
+mod who;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{Arguments, Command};
+use exit::{Exit, Stop};
+use say::say;
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // A closed standard error is no reason for another exit code.
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Failed.into() } else { Exit::Yes.into() };
+        }
+    };
+    let done = match &arguments.command {
+        Command::Run(arguments) => run::run(arguments),
+        Command::Inspect(arguments) => inspect::inspect(arguments),
+        Command::Who(arguments) => who::who(arguments),
+        Command::Break(arguments) => who::break_lock(arguments),
+    };
+    let exit = done.unwrap_or_else(|Stop { exit, message }| {
+        say(format_args!("{message}"));
+        exit
+    });
+    exit.into()
+}

@@ -1,0 +1,156 @@
+//! `run`: holds a lock while a command runs.
+
+mod group;
+mod signals;
+mod supervisor;
+mod terminal;
+
+use core::time::Duration;
+use std::process::Command;
+
+use redlock_client::{Acquire, KeepAlive, Lease, Redlock, Released};
+use tokio::time::Instant;
+
+use self::group::{Group, adopt_orphans};
+use self::signals::{Caught, Signals};
+use self::supervisor::{Cause, Ending, Supervisor};
+use crate::arguments::Run;
+use crate::exit::{Exit, Stop};
+use crate::key::{bytes, holder};
+use crate::runtime::runtime;
+use crate::say::say;
+use crate::settings::Settings;
+
+/// Default of `--grace`, unless a third of the TTL is shorter.
+const DEFAULT_GRACE: Duration = Duration::from_secs(10);
+/// Time for releases that were not confirmed at once.
+const CLOSE_WITHIN: Duration = Duration::from_millis(500);
+/// Share of the TTL within which a lease that ends before its limit has reached it: drift is a part
+/// of that.
+const MARGIN: u32 = 10;
+
+/// Acquires the lock, runs the command, releases the lock.
+pub(crate) fn run(arguments: &Run) -> Result<Exit, Stop> {
+    let plan = Plan::new(arguments)?;
+    let runtime = runtime()?;
+    let exit = runtime.block_on(plan.execute());
+    let _left_to_expire = runtime.block_on(plan.redlock.close(CLOSE_WITHIN));
+    exit
+}
+
+/// A checked command line.
+struct Plan<'a> {
+    arguments: &'a Run,
+    redlock: Redlock,
+    ttl: Duration,
+    grace: Duration,
+}
+
+impl<'a> Plan<'a> {
+    fn new(arguments: &'a Run) -> Result<Self, Stop> {
+        let (redlock, ttl) = Settings::read(&arguments.nodes, arguments.ttl)?.client()?;
+        let grace = arguments.grace.unwrap_or(DEFAULT_GRACE.min(ttl / 3));
+        // A fresh lease must outlast the grace, and so must one whose first extension fails.
+        if grace >= ttl / 2 {
+            return Err(Stop::failed(format!(
+                "a grace of {grace:?}: must be less than half of the TTL of {ttl:?}"
+            )));
+        }
+        Ok(Self { arguments, redlock, ttl, grace })
+    }
+
+    fn acquire(&self) -> Acquire<'_> {
+        let key = bytes(&self.arguments.key);
+        let acquire = match self.arguments.wait {
+            Duration::ZERO => self.redlock.try_acquire(key),
+            wait => self.redlock.acquire(key).wait(wait),
+        };
+        let keep_alive = KeepAlive::at_most(self.arguments.limit);
+        acquire.min_validity(self.ttl / 2).keep_alive(keep_alive)
+    }
+
+    async fn execute(&self) -> Result<Exit, Stop> {
+        let failed = |error| Stop::failed(format!("signals cannot be handled: {error}"));
+        let mut signals = Signals::listen().map_err(failed)?;
+        let mut acquiring = core::pin::pin!(self.acquire().into_future());
+        let lease = loop {
+            tokio::select! {
+                biased;
+                caught = signals.next() => if let Caught::Forward(signal) = caught {
+                    return Ok(Exit::signaled(signal.as_raw()));
+                },
+                acquired = &mut acquiring => break acquired,
+            }
+        };
+        let taken = self.arguments.conflict_exit_code;
+        let lease = lease.map_err(|error| Stop::not_acquired(&error, taken))?;
+        let limit = Instant::now() + self.arguments.limit.saturating_sub(self.ttl / MARGIN);
+        let name = self.arguments.key.to_string_lossy();
+        let who = holder(lease.owner().as_bytes());
+        self.note(format_args!("{name} is held by this command, as {who}"));
+        adopt_orphans();
+        let group = Group::start(self.command(&who))?;
+        let supervisor = Supervisor::new(group, &lease, signals, self.grace, limit);
+        let ending = supervisor.supervise().await;
+        self.release(lease, &ending).await;
+        Ok(self.exit(&ending))
+    }
+
+    fn command(&self, who: &str) -> Command {
+        let mut words = self.arguments.command.iter();
+        let mut command = Command::new(words.next().expect("clap demands a command"));
+        command.args(words).env("REDLOCK_KEY", &self.arguments.key).env("REDLOCK_OWNER", who);
+        command.env("REDLOCK_TTL_MS", self.ttl.as_millis().to_string());
+        command.env("REDLOCK_LIMIT_MS", self.arguments.limit.as_millis().to_string());
+        command
+    }
+
+    /// Releases the lock, unless a process of the command may still be at work.
+    async fn release(&self, lease: Lease, ending: &Ending) {
+        let name = self.arguments.key.to_string_lossy();
+        if !ending.is_gone {
+            say(format_args!("the command cannot be ended; {name} is kept until it expires"));
+            lease.leave_until_expiry();
+            return;
+        }
+        let is_done = ending.cause.is_none() && ending.status.code() == 0;
+        if self.arguments.leave && is_done {
+            self.note(format_args!("{name} is left until it expires"));
+            lease.leave_until_expiry();
+            return;
+        }
+        match lease.release().await {
+            Released::Unconfirmed(nodes) => {
+                for node in nodes {
+                    say(format_args!("{name} is released, but not confirmed by {node}"));
+                }
+            }
+            _ => self.note(format_args!("{name} is released")),
+        }
+    }
+
+    fn exit(&self, ending: &Ending) -> Exit {
+        match ending.cause {
+            None => ending.status,
+            Some(Cause::Limit) => {
+                let limit = self.arguments.limit;
+                say(format_args!("the command was ended: its limit of {limit:?} is reached"));
+                Exit::Limit
+            }
+            Some(Cause::RunningOut) => {
+                say(format_args!("the command was ended: the lease could not be extended"));
+                Exit::Lost
+            }
+            Some(Cause::Lost(reason)) => {
+                say(format_args!("the lease was lost while the command ran: {reason}"));
+                Exit::Lost
+            }
+        }
+    }
+
+    fn note(&self, message: core::fmt::Arguments<'_>) {
+        if self.arguments.verbose {
+            say(message);
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Signals to this process, which it passes on to the command.
+
+use core::future::poll_fn;
+use core::task::Poll;
+use std::{fs, io};
+
+use rustix::process::Signal;
+use tokio::signal::unix::{self, SignalKind, signal};
+
+/// Signals that are passed on. Each of them would end this process.
+const FORWARDED: [Signal; 6] =
+    [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR2];
+
+/// A signal that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Caught {
+    /// A child has ended or stopped.
+    Child,
+    /// This process was continued.
+    Continued,
+    /// A signal for the command.
+    Forward(Signal),
+}
+
+/// The signals that this process handles.
+pub(super) struct Signals {
+    streams: Vec<(Caught, unix::Signal)>,
+}
+
+impl Signals {
+    /// Handles the signals from now on. Those that this process was started to ignore, as by
+    /// `nohup`, stay ignored, also by the command.
+    pub(super) fn listen() -> io::Result<Self> {
+        let ignored = ignored();
+        let continued = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
+        let child = signal(SignalKind::child())?;
+        let mut streams = vec![(Caught::Child, child), (Caught::Continued, continued)];
+        for forwarded in FORWARDED {
+            if ignored & bit(forwarded) == 0 {
+                let stream = signal(SignalKind::from_raw(forwarded.as_raw()))?;
+                streams.push((Caught::Forward(forwarded), stream));
+            }
+        }
+        Ok(Self { streams })
+    }
+
+    /// Waits for the next signal.
+    pub(super) async fn next(&mut self) -> Caught {
+        poll_fn(|context| {
+            for (caught, stream) in &mut self.streams {
+                if stream.poll_recv(context).is_ready() {
+                    return Poll::Ready(*caught);
+                }
+            }
+            Poll::Pending
+        })
+        .await
+    }
+}
+
+fn bit(signal: Signal) -> u64 {
+    1 << (signal.as_raw() - 1)
+}
+
+/// Returns the set of ignored signals, one bit for each; empty where the system does not show it.
+fn ignored() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    mask(&status)
+}
+
+fn mask(status: &str) -> u64 {
+    let digits = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    digits.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ignored_signal_is_a_bit_of_the_mask() {
+        let status = "Name:\tredlock\nSigIgn:\t0000000000001001\nSigCgt:\t0000000000000002\n";
+        assert_eq!(mask(status), 0x1001);
+        assert_ne!(mask(status) & bit(Signal::HUP), 0);
+        assert_eq!(mask(status) & bit(Signal::TERM), 0);
+        assert_eq!(mask(""), 0);
+    }
+}

@@ -1,0 +1,60 @@
+//! The terminal, lent to the command while it runs: a group that does not have it is stopped when
+//! it reads.
+
+use std::io::{IsTerminal, stdin};
+
+use nix::sys::signal::{SigSet, Signal, raise};
+use rustix::process::{Pid, getpgrp};
+use rustix::termios::{tcgetpgrp, tcsetpgrp};
+
+/// The terminal on standard input. Taken back from the command when dropped.
+pub(super) struct Terminal {
+    own: Pid,
+    command: Pid,
+}
+
+impl Terminal {
+    /// Lends the terminal to the group `command`, if standard input is one.
+    pub(super) fn lend_to(command: Pid) -> Option<Self> {
+        if !stdin().is_terminal() {
+            return None;
+        }
+        // Without it, taking the terminal back would stop this process.
+        let mut background = SigSet::empty();
+        background.add(Signal::SIGTTOU);
+        background.thread_block().ok()?;
+        let terminal = Self { own: getpgrp(), command };
+        terminal.lend();
+        Some(terminal)
+    }
+
+    /// Lends the terminal if this process has it: in the background it does not. Returns true if
+    /// the command has it now.
+    pub(super) fn lend(&self) -> bool {
+        self.pass(self.own, self.command)
+    }
+
+    /// Takes the terminal back and stops this process, until a shell continues it. Returns at once
+    /// where no shell could: the system then ignores the stop.
+    pub(super) fn stop_with_command(&self) {
+        self.take_back();
+        let _ = raise(Signal::SIGTSTP);
+    }
+
+    fn take_back(&self) {
+        self.pass(self.command, self.own);
+    }
+
+    fn pass(&self, from: Pid, to: Pid) -> bool {
+        if tcgetpgrp(stdin()) == Ok(from) {
+            let _ = tcsetpgrp(stdin(), to);
+        }
+        tcgetpgrp(stdin()) == Ok(to)
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.take_back();
+    }
+}

@@ -1,0 +1,96 @@
+//! `run`: the ends of commands.
+
+use std::process::Stdio;
+
+use crate::Test;
+use crate::fleet::{Call, Fleet, REDLOCK, SOON, finish, is_running};
+use crate::wait::until;
+
+pub(crate) const TESTS: &[Test] = &[
+    ("a_lost_lease_ends_the_command", a_lost_lease_ends_the_command),
+    ("a_command_that_ignores_sigterm_is_killed", a_command_that_ignores_sigterm_is_killed),
+    ("a_limit_ends_the_command", a_limit_ends_the_command),
+    ("signals_are_passed_on", signals_are_passed_on),
+    ("an_ignored_signal_stays_ignored", an_ignored_signal_stays_ignored),
+    ("what_a_command_leaves_behind_is_ended", what_a_command_leaves_behind_is_ended),
+    ("a_stopped_command_is_ended", a_stopped_command_is_ended),
+];
+
+/// Deletes the lock's key on a majority of the servers.
+fn lose(fleet: &Fleet) {
+    for server in &fleet[..2] {
+        // A lease begins when a majority has the key: the others may get it later.
+        until("the key was there", SOON, || server.ask::<u32>("DEL res") == 1);
+    }
+}
+
+fn a_lost_lease_ends_the_command() {
+    let fleet = Fleet::of(3);
+    let script = "trap 'echo told; exit 0' TERM; echo ready; sleep 1000 & wait";
+    let mut call = Call::start(fleet.run("", script));
+    assert_eq!(call.line(), "ready");
+    lose(&fleet);
+    assert_eq!(call.end(), (Some(123), String::from("told\n")));
+    fleet.empties();
+}
+
+fn a_command_that_ignores_sigterm_is_killed() {
+    let fleet = Fleet::of(3);
+    let script = "trap '' TERM; sleep 1000 & echo $!; wait";
+    let mut call = Call::start(fleet.run("--grace 100ms", script));
+    let child = call.line();
+    assert!(is_running(&child));
+    lose(&fleet);
+    assert_eq!(call.end(), (Some(123), String::new()));
+    assert!(!is_running(&child), "the whole group is ended");
+}
+
+fn a_limit_ends_the_command() {
+    let fleet = Fleet::of(1);
+    let options = "--ttl 2s --node-timeout 400ms --limit 2500ms --grace 100ms";
+    let done = finish(fleet.run(options, "trap 'echo told; exit 0' TERM; sleep 1000 & wait"));
+    assert_eq!((done.code, &*done.out), (Some(124), "told\n"), "{}", done.err);
+    fleet.empties();
+}
+
+fn signals_are_passed_on() {
+    let fleet = Fleet::of(1);
+    for (signal, code) in [("TERM", 143), ("INT", 130), ("HUP", 129), ("USR1", 138)] {
+        let script = "trap 'exit 9' USR1; echo ready; sleep 1000 & wait";
+        let mut call = Call::start(fleet.run("", script));
+        assert_eq!(call.line(), "ready");
+        call.signal(&format!("-{signal}"));
+        let code = if signal == "USR1" { 9 } else { code };
+        assert_eq!(call.end(), (Some(code), String::new()), "{signal}");
+        fleet.empties();
+    }
+}
+
+fn an_ignored_signal_stays_ignored() {
+    let fleet = Fleet::of(1);
+    let mut command = fleet.command("sh");
+    let script = "trap '' HUP; exec \"$0\" run res -- sh -c 'echo ready; read line; echo $line'";
+    command.args(["-c", script, REDLOCK]).stdin(Stdio::piped());
+    let mut call = Call::start(command);
+    assert_eq!(call.line(), "ready");
+    call.signal("-HUP");
+    call.say("done");
+    assert_eq!(call.end(), (Some(0), String::from("done\n")));
+}
+
+fn what_a_command_leaves_behind_is_ended() {
+    let fleet = Fleet::of(1);
+    let mut call = Call::start(fleet.run("", "sleep 1000 > /dev/null & echo $!"));
+    let child = call.line();
+    assert_eq!(call.end(), (Some(0), String::new()));
+    assert!(!is_running(&child));
+    fleet.empties();
+}
+
+fn a_stopped_command_is_ended() {
+    let fleet = Fleet::of(3);
+    let mut call = Call::start(fleet.run("", "echo ready; kill -STOP $$"));
+    assert_eq!(call.line(), "ready");
+    lose(&fleet);
+    assert_eq!(call.end(), (Some(123), String::new()));
+}

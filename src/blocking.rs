@@ -1,0 +1,104 @@
+//! The client for threads without `async`: scripts, rayon, diesel.
+//!
+//! The same client with the same guarantees. It runs on a thread of its own, which renews leases,
+//! notices losses and sends releases whatever the caller's threads do.
+//!
+//! ```no_run
+//! # use core::time::Duration;
+//! # fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use redlock_client::Redlock;
+//!
+//! let redlock = Redlock::builder()
+//!     .nodes(["redis://a:6379", "redis://b:6379", "redis://c:6379"])
+//!     .ttl(Duration::from_secs(10))
+//!     .fleet_max_ttl(Duration::from_secs(30))
+//!     .build_blocking()?;
+//! let lease = redlock.acquire("invoice/42").wait(Duration::from_secs(5)).block()?;
+//! lease.check(Duration::from_secs(1))?; // still a second left? asked before each effect
+//! println!("invoice 42 is being sent");
+//! lease.release();
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Names and defaults are those of the asynchronous client. Three things differ:
+//!
+//! - An acquisition ends with [`Acquire::block`] in place of `.await`.
+//! - **Nothing can drop a thread's work when its lease is over.** There is no `guard`, and
+//!   [`Acquire::with`] does not stop its work: the work calls [`Lease::check`] before each effect.
+//!   Another thread can wait for the end of the lease with [`Lost::wait`].
+//! - Every function that waits parks its thread. In asynchronous code use [`crate::Redlock`]: a
+//!   parked executor serves nobody, although the lease itself does not suffer.
+//!
+//! A process that ends takes the client's thread with it. Call [`Lease::release`] or
+//! [`Redlock::close`] before: the keys of a lease that is merely dropped may otherwise stay until
+//! they expire.
+
+mod acquire;
+mod lease;
+mod park;
+
+use core::time::Duration;
+
+pub use self::acquire::Acquire;
+pub use self::lease::{Lease, Lost};
+use self::park::block_on;
+use crate::acquire::Resource;
+use crate::error::{AcquireError, Closed};
+use crate::health::Health;
+use crate::inspect::Inspection;
+
+/// A client whose calls block the calling thread. Clones share connections.
+///
+/// Built by [`Builder::build_blocking`](crate::Builder::build_blocking).
+#[derive(Clone, Debug)]
+pub struct Redlock {
+    inner: crate::Redlock,
+}
+
+impl Redlock {
+    pub(crate) fn new(inner: crate::Redlock) -> Self {
+        Self { inner }
+    }
+
+    /// Acquires the lock on `resource`, retrying until the configured wait is over. Add options,
+    /// then call [`Acquire::block`].
+    pub fn acquire<'a>(&'a self, resource: impl Into<Resource<'a>>) -> Acquire<'a> {
+        Acquire::new(self.inner.acquire(resource))
+    }
+
+    /// Acquires the lock on `resource` without waiting for its current holder. See
+    /// [`Redlock::try_acquire`](crate::Redlock::try_acquire) of the asynchronous client.
+    pub fn try_acquire<'a>(&'a self, resource: impl Into<Resource<'a>>) -> Acquire<'a> {
+        Acquire::new(self.inner.try_acquire(resource))
+    }
+
+    /// Opens every connection, and blocks until a lock can be acquired.
+    ///
+    /// # Errors
+    ///
+    /// If that is not so `within` that time. See [`Redlock::ready`](crate::Redlock::ready) of the
+    /// asynchronous client.
+    pub fn ready(&self, within: Duration) -> Result<(), AcquireError> {
+        block_on(self.inner.ready(within))
+    }
+
+    /// Returns the known state of the nodes. Sends nothing and never waits.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        self.inner.health()
+    }
+
+    /// Queries every node for what an operator should know before relying on it. See
+    /// [`Redlock::inspect`](crate::Redlock::inspect) of the asynchronous client.
+    #[must_use]
+    pub fn inspect(&self) -> Inspection {
+        block_on(self.inner.inspect())
+    }
+
+    /// Ends every lease and acquisition of this client and all its clones, and blocks until every
+    /// node has confirmed, but no longer than `within`.
+    pub fn close(&self, within: Duration) -> Closed {
+        block_on(self.inner.close(within))
+    }
+}

@@ -1,0 +1,93 @@
+//! Acquisition of a lock by a thread.
+
+use core::time::Duration;
+
+use super::Lease;
+use super::park::block_on;
+use crate::acquire::KeepAlive;
+use crate::error::{AcquireError, WithError};
+
+/// An acquisition that has not begun: add options, then call [`Acquire::block`].
+///
+/// Each option means the same as that of [`crate::Acquire`].
+#[derive(Clone, Debug)]
+#[must_use = "an acquisition does nothing until `block` or `with` is called"]
+pub struct Acquire<'a> {
+    inner: crate::Acquire<'a>,
+}
+
+impl<'a> Acquire<'a> {
+    pub(super) fn new(inner: crate::Acquire<'a>) -> Self {
+        Self { inner }
+    }
+
+    /// Sets the time to live of the keys, instead of the client's TTL.
+    pub fn ttl(self, ttl: Duration) -> Self {
+        Self::new(self.inner.ttl(ttl))
+    }
+
+    /// Limits the time for retries: no attempt begins later than `wait` after the call.
+    pub fn wait(self, wait: Duration) -> Self {
+        Self::new(self.inner.wait(wait))
+    }
+
+    /// Limits the number of attempts, however long they take.
+    pub fn attempts(self, attempts: u32) -> Self {
+        Self::new(self.inner.attempts(attempts))
+    }
+
+    /// Sets the smallest useful lease: a lease with no more than this left is not handed out.
+    pub fn min_validity(self, validity: Duration) -> Self {
+        Self::new(self.inner.min_validity(validity))
+    }
+
+    /// Extends the lease automatically, within the limit of `keep_alive`, whatever the threads of
+    /// the application do meanwhile.
+    pub fn keep_alive(self, keep_alive: KeepAlive) -> Self {
+        Self::new(self.inner.keep_alive(keep_alive))
+    }
+
+    /// Blocks until the lock is acquired, or the wait is over.
+    ///
+    /// # Errors
+    ///
+    /// If the wait ended without a lease. The error distinguishes a taken lock from missing nodes,
+    /// and has each node's answer.
+    pub fn block(self) -> Result<Lease, AcquireError> {
+        block_on(self.inner).map(Lease::new)
+    }
+
+    /// Acquires the lock, runs `work` under it, and releases it. A panic in the work releases it,
+    /// too.
+    ///
+    /// The work is not stopped when the lease is over: it calls [`Lease::check`] before each
+    /// effect.
+    ///
+    /// ```no_run
+    /// # fn example(redlock: redlock_client::blocking::Redlock) -> Result<(), Box<dyn std::error::Error>> {
+    /// use redlock_client::WithError;
+    ///
+    /// match redlock.acquire("import").with(|lease| import(lease)) {
+    ///     Ok(rows) => println!("imported {rows} rows"),
+    ///     Err(WithError::Acquire(error)) => println!("not begun: {error}"),
+    ///     Err(WithError::LostAfter(rows)) => println!("{rows} rows, the last ones too late"),
+    ///     Err(other) => return Err(other.into()),
+    /// }
+    /// # fn import(_: &redlock_client::blocking::Lease) -> u64 { 1 }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the lock was not acquired, or the lease ended before the work did. The output of work
+    /// that finished too late is returned in [`WithError::LostAfter`]; [`WithError::Lost`] is never
+    /// returned.
+    pub fn with<T>(self, work: impl FnOnce(&Lease) -> T) -> Result<T, WithError<T>> {
+        let lease = self.block().map_err(WithError::Acquire)?;
+        let value = work(&lease);
+        let is_alive = lease.is_valid();
+        lease.release();
+        if is_alive { Ok(value) } else { Err(WithError::LostAfter(value)) }
+    }
+}
