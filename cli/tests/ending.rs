@@ -14,6 +14,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("an_ignored_signal_stays_ignored", an_ignored_signal_stays_ignored),
     ("what_a_command_leaves_behind_is_ended", what_a_command_leaves_behind_is_ended),
     ("a_stopped_command_is_ended", a_stopped_command_is_ended),
+    ("a_stopped_command_takes_a_signal_to_end", a_stopped_command_takes_a_signal_to_end),
 ];
 
 /// Deletes the lock's key on a majority of the servers.
@@ -89,8 +90,25 @@ fn what_a_command_leaves_behind_is_ended() {
 
 fn a_stopped_command_is_ended() {
     let fleet = Fleet::of(3);
-    let mut call = Call::start(fleet.run("", "echo ready; kill -STOP $$"));
-    assert_eq!(call.line(), "ready");
+    let script = "trap 'echo told; exit 0' TERM; echo $$; kill -STOP $$; exit 0";
+    let mut call = Call::start(fleet.run("", script));
+    let command = call.line();
+    until("the command is stopped", SOON, || is_stopped(&command));
     lose(&fleet);
-    assert_eq!(call.end(), (Some(123), String::new()));
+    assert_eq!(call.end(), (Some(123), String::from("told\n")));
+}
+
+fn a_stopped_command_takes_a_signal_to_end() {
+    let fleet = Fleet::of(1);
+    let mut call = Call::start(fleet.run("", "echo $$; kill -STOP $$; exit 0"));
+    let command = call.line();
+    until("the command is stopped", SOON, || is_stopped(&command));
+    call.signal("-TERM");
+    assert_eq!(call.end(), (Some(143), String::new()));
+}
+
+/// Returns true if the process is stopped, by the kernel's letter for its state.
+fn is_stopped(process: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
 }

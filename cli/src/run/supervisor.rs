@@ -117,7 +117,7 @@ impl<'a> Supervisor<'a> {
                 caught = self.signals.next() => match caught {
                     Caught::Child => {}
                     Caught::Continued => self.go_on(),
-                    Caught::Forward(signal) => self.group.signal(signal),
+                    Caught::Forward(signal) => self.forward(signal),
                 },
                 () = sleep_until(next_look) => {}
             }
@@ -200,11 +200,17 @@ impl<'a> Supervisor<'a> {
         }
     }
 
+    fn forward(&self, signal: Signal) {
+        self.group.signal(signal);
+        // A stopped process takes no signal that ends it until it goes on.
+        if ![Signal::USR1, Signal::USR2].contains(&signal) {
+            self.group.signal(Signal::CONT);
+        }
+    }
+
     fn terminate(&mut self) {
         self.phase = Phase::Terminating(Instant::now() + self.grace);
-        self.group.signal(Signal::TERM);
-        // A stopped process takes its SIGTERM when it goes on.
-        self.group.signal(Signal::CONT);
+        self.forward(Signal::TERM);
     }
 
     fn kill(&mut self) {
