@@ -272,7 +272,7 @@ impl<P: Copy> Network<P> {
                 let choice = Choice {
                     direction: direction as u8,
                     node: to.0,
-                    repeat: u32::from(number.0),
+                    repeat: number.0,
                     ..Choice::of(Label::Retransmission, from.0)
                 };
                 let again_ns = next_retransmission(front.sent_ns, now_ns, choices, choice);

@@ -18,7 +18,7 @@ use super::{Played, page, results};
 const PAGES_MAX: usize = 12;
 
 /// Maximum size of a page, in bytes.
-const PAGE_BYTES_MAX: usize = 200_000;
+const PAGE_BYTES_MAX: usize = 200 * 1024;
 
 /// Name of the file with the verdicts.
 const VERDICTS: &str = "verdicts.json";
