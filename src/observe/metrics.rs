@@ -126,7 +126,9 @@ impl<L: PartialEq + Copy> Counters<L> {
     }
 
     fn count(&self, label: L) {
-        if let Some((_, counter)) = self.0.iter().find(|(it, _)| *it == label) {
+        let found = self.0.iter().find(|(it, _)| *it == label);
+        debug_assert!(found.is_some(), "every label has a counter");
+        if let Some((_, counter)) = found {
             counter.increment(1);
         }
     }
@@ -205,7 +207,7 @@ fn record(histograms: &[(&'static str, Histogram)], label: &'static str, time: D
 impl NodeSeries {
     fn register(place: usize) -> Self {
         let node = place.to_string();
-        let operations = ["extend", "introduce", "release", "set"];
+        let operations = ["extend", "introduce", "look", "read", "release", "set", "time_left"];
         let answers = ["yes", "no", "error", "none"];
         let labels = operations.iter().flat_map(|&it| answers.map(|answer| (it, answer)));
         Self {
