@@ -47,9 +47,9 @@ impl Measures {
     #[inline]
     pub(super) fn passes(&mut self, facts: &Facts, to_ns: u64) {
         if to_ns > facts.now_ns {
-            self.beliefs.passes(facts, to_ns);
+            let held_ns = self.beliefs.passes(facts, to_ns);
             self.sections.passes(facts, to_ns);
-            self.waits.passes(facts, to_ns);
+            self.waits.passes(held_ns, to_ns);
         }
     }
 

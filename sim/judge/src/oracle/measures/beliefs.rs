@@ -19,7 +19,8 @@ impl Beliefs {
         self.seen = true;
     }
 
-    pub(super) fn passes(&mut self, facts: &Facts, to_ns: u64) {
+    /// Measures the time until `to_ns`. Returns the end of the last belief in it.
+    pub(super) fn passes(&mut self, facts: &Facts, to_ns: u64) -> u64 {
         // Latest and second latest end of a belief until `to_ns`.
         let (mut last_ns, mut second_ns) = (facts.now_ns, facts.now_ns);
         for believed in facts.beliefs.believed(facts.now_ns) {
@@ -29,6 +30,7 @@ impl Beliefs {
             last_ns = last_ns.max(until_ns);
         }
         self.overlap_ns += second_ns - facts.now_ns;
+        last_ns
     }
 
     pub(super) fn measure(&self, measured: &mut Measured) {

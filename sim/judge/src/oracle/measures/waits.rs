@@ -4,7 +4,6 @@
 //! up, or its process is killed. The round trips of a grant are part of it.
 
 use crate::history::{ClientId, ClientIds};
-use crate::oracle::facts::Facts;
 use crate::oracle::measured::Measured;
 use crate::scenario::Quantity;
 
@@ -26,13 +25,11 @@ impl Waits {
         self.asking.remove(client);
     }
 
-    pub(super) fn passes(&mut self, facts: &Facts, to_ns: u64) {
-        if self.asking.is_empty() {
-            return;
+    /// Measures the time until `to_ns`, in which the lock is held until `held_ns`.
+    pub(super) fn passes(&mut self, held_ns: u64, to_ns: u64) {
+        if !self.asking.is_empty() {
+            self.without_holder_ns += to_ns - held_ns;
         }
-        let ends = facts.beliefs.believed(facts.now_ns).map(|it| it.until_ns);
-        let held_ns = ends.fold(facts.now_ns, u64::max);
-        self.without_holder_ns += to_ns - held_ns.min(to_ns);
     }
 
     pub(super) fn measure(&self, measured: &mut Measured) {
