@@ -113,18 +113,22 @@ impl FromStr for SignedSpan {
     }
 }
 
+/// Parses `min..max`, or one value that is both.
+fn bounds<T: FromStr<Err = String> + PartialOrd>(text: &str) -> Result<(T, T), String> {
+    let (min, max) = text.split_once("..").unwrap_or((text, text));
+    let (min, max): (T, T) = (min.parse()?, max.parse()?);
+    if min > max {
+        return Err(format!("`{text}` ends before it begins"));
+    }
+    Ok((min, max))
+}
+
 impl FromStr for SpanRange {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let Some((min, max)) = text.split_once("..") else {
-            return Ok(Self::exactly(text.parse()?));
-        };
-        let range = Self { min: min.parse()?, max: max.parse()? };
-        if range.min > range.max {
-            return Err(format!("`{text}` ends before it begins"));
-        }
-        Ok(range)
+        let (min, max) = bounds(text)?;
+        Ok(Self { min, max })
     }
 }
 
@@ -132,14 +136,8 @@ impl FromStr for SignedSpanRange {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let Some((min, max)) = text.split_once("..") else {
-            return Ok(Self::exactly(text.parse()?));
-        };
-        let range = Self { min: min.parse()?, max: max.parse()? };
-        if range.min > range.max {
-            return Err(format!("`{text}` ends before it begins"));
-        }
-        Ok(range)
+        let (min, max) = bounds(text)?;
+        Ok(Self { min, max })
     }
 }
 
