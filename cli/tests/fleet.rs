@@ -75,7 +75,7 @@ impl DerefMut for Fleet {
     }
 }
 
-/// What a finished call said.
+/// The exit code and the output of a finished call.
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) code: Option<i32>,

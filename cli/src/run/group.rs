@@ -19,7 +19,7 @@ pub(super) fn adopt_orphans() {
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
-/// What became of the command's own process since the last look.
+/// A change of the command's own process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     /// It ended.

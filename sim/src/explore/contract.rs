@@ -103,7 +103,7 @@ fn is_explained(property: Property, violation: &Violation, broken: Assumptions) 
     !violation.blamed.is_none() && violation.blamed.iter().all(excuse)
 }
 
-/// What a property is about.
+/// Subject matter of a property.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Topic {
     /// Keys that stay too long.

@@ -22,7 +22,7 @@ pub(super) enum Value {
     At,
     /// The amount of a clock jump or of a delay.
     By,
-    /// Whether it happens.
+    /// The draw that decides if it happens at all.
     Chance,
     /// The time until the next start.
     Every,

@@ -1,4 +1,4 @@
-//! What a scenario leaves to the seed.
+//! Times, counts and chances that are drawn from the seed.
 
 use std::collections::BTreeSet;
 
