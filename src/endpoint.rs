@@ -232,6 +232,10 @@ fn ipv6(text: &str) -> Option<String> {
 }
 
 fn unix(host: &str, path: &str) -> Result<Address, EndpointError> {
+    // It may be the end of a password that has a `/`. A path is shown, a password is not.
+    if path.contains('@') {
+        return Err(EndpointError::AtSign);
+    }
     let path = decoded(path)?;
     if !host.is_empty() || path.len() < 2 || path.contains(&0) {
         return Err(EndpointError::Path);

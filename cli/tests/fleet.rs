@@ -26,7 +26,7 @@ impl Fleet {
     /// waits for slow ones, because the test machine may be busy.
     pub(crate) fn command(&self, program: &str) -> Command {
         let urls: Vec<String> = self.iter().map(Server::url).collect();
-        let mut command = Command::new(program);
+        let mut command = heedful(program);
         command.env("REDLOCK_NODES", urls.join(",")).env("REDLOCK_FLEET_MAX_TTL", "10s");
         command.env("REDLOCK_TTL", "10s").env("REDLOCK_NODE_TIMEOUT", "1s");
         command.env("REDLOCK_RESTART_GUARD", "delayed-restart").stdin(Stdio::null());
@@ -73,6 +73,17 @@ impl DerefMut for Fleet {
     fn deref_mut(&mut self) -> &mut [Server] {
         &mut self.0
     }
+}
+
+/// `program` with no signal ignored, although the caller of these tests may ignore some: `nohup` and
+/// a shell's `&` do, and `redlock` leaves them ignored.
+fn heedful(program: &str) -> Command {
+    if !cfg!(target_os = "linux") {
+        return Command::new(program);
+    }
+    let mut command = Command::new("env");
+    command.args(["--default-signal", program]);
+    command
 }
 
 /// The exit code and the output of a finished call.

@@ -88,6 +88,8 @@ fn what_is_no_endpoint_is_refused_by_name() {
         ("unix://host/a", EndpointError::Path),
         ("unix:///", EndpointError::Path),
         ("unix:///a%00", EndpointError::Path),
+        ("unix:///a@b", EndpointError::AtSign),
+        ("unix://user:pass@/word@/a", EndpointError::AtSign),
     ] {
         assert_eq!(why(url), expected, "{url}");
     }

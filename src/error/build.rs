@@ -74,6 +74,9 @@ fn meaning_of(setting: &str) -> &'static str {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EndpointError {
+    /// The path has an `@`, or the user or the password has a `/`.
+    #[error("in a user, a password or a path, `@` is written `%40` and `/` of a password `%2F`")]
+    AtSign,
     /// The database is not a number.
     #[error("expected the number of a database")]
     Database,
