@@ -45,7 +45,7 @@
 //! | A minority of nodes that hang, refuse or are unreachable delays no acquisition and no extension. [`Lease::release`] waits for their confirmation for one node timeout at most. | N10 `silent-node`, N11 `one-refused-connection` |
 //! | Clients that collide retry after random delays, so one of them soon gets the lock. | L1 `split-vote`, L2 `lock-step` |
 //! | An acquisition that waits for another client sends nothing until a server pushes that the lock's key has changed, or the key expires. A push is only a hint: no grant depends on it, and without one the acquisition asks again after [`RetryDelay::silence`]. | `waiters-and-a-crash`, `nobody-wakes-a-waiter` |
-//! | While a lease is held for longer than 50 ms plus a twentieth of its TTL, the nodes push the loss of its keys. The lease ends as soon as so many keys are known to be gone that another client can get a majority ([`Lease::lost`]). Silent nodes do not end a lease. | `lost-keys-are-heard` |
+//! | Once a lease has been held for 50 ms plus a twentieth of its TTL, the nodes push the loss of its keys. The lease ends as soon as so many keys are known to be gone that another client can get a majority ([`Lease::lost`]). Silent nodes do not end a lease. | `lost-keys-are-heard` |
 //! | The lock of a crashed holder can be acquired once the TTL is over. | S1 `setnx-without-ttl`, L7 `majority-crash` |
 //!
 //! The client assumes that

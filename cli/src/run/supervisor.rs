@@ -1,9 +1,9 @@
-//! Ends the command in time: the lease must outlive it.
+//! Ends the command before its lease ends.
 //!
 //! | event | to the command's group |
 //! | --- | --- |
 //! | a signal to this process | the same signal |
-//! | the grace is all that is left of the lease | SIGTERM, and SIGKILL when the lease is over |
+//! | the lease has only the grace left | SIGTERM, and SIGKILL when the lease is over |
 //! | the lease is lost without warning | SIGTERM, and SIGKILL after the grace |
 //! | the command has ended, and left processes behind | SIGTERM, and SIGKILL after the grace |
 

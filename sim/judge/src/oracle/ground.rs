@@ -1,4 +1,4 @@
-//! Time, as all parts of the oracle note it.
+//! Time and clocks, shared by all parts of the oracle.
 
 /// Time of an event that has not happened.
 pub(super) const NEVER: u64 = u64::MAX;
