@@ -23,7 +23,8 @@ use crate::say::say;
 
 /// Time for the system to end a process after SIGKILL.
 const KILL_WITHIN: Duration = Duration::from_secs(10);
-/// Interval of looks at a group whose own parent is gone, where the system does not tell of ends.
+/// Interval of checks of a group without a parent, if the system does not report the ends of its
+/// processes.
 const GLANCE: Duration = Duration::from_millis(50);
 
 /// Reason why the command did not run to its end under the lease.

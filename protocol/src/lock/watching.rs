@@ -56,12 +56,12 @@ pub(crate) struct Watching {
     away: NodeMask,
     /// Nodes that do not push.
     deaf: NodeMask,
-    /// Nodes whose last word is that they have the key.
+    /// Nodes that last reported the key.
     has: NodeMask,
     /// Nodes whose last read showed that they lack the key, and that were sent no SET since.
     lacks: NodeMask,
-    /// Nodes that may have lost the key since their last word: they pushed, lost the connection, or
-    /// did not answer a read. Only a read that registers the key ends the doubt.
+    /// Nodes that may have lost the key since their last report: they pushed, lost the connection,
+    /// or did not answer a read. Only a read that registers the key ends the doubt.
     unsure: NodeMask,
     /// Number of pushes that came without a loss, and the instant of the last one.
     idle_pushes: u32,
