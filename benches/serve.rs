@@ -1,4 +1,4 @@
-//! Throughput of a served master on one core, and a check that it serves for a minute without
+//! Throughput of a served master on one core, and a check that masters serve for a minute without
 //! error.
 //!
 //! `cargo bench -p redlock-sim --bench serve [-- SECONDS]`: first `SET NX PX`, 16 in a pipeline, on

@@ -1,9 +1,9 @@
-//! A holder whose lease ends without its knowledge, and a table that loses no update all the same.
+//! A holder does not notice that its lease has ended, and the table loses no update all the same.
 //!
 //! No lock that expires can stop a write that is under way when the lock expires: the process may
-//! be stopped between its last check of the lease and the write. So the table does the checking:
-//! each row has a version, and a write names the version that was read under the lock. The lock
-//! keeps two holders from doing the same work; the version keeps the data right.
+//! be stopped between its last check of the lease and the write. So the table checks: each row has
+//! a version, and a write names the version that was read under the lock. The lock keeps two
+//! holders from doing the same work; the version keeps the data correct.
 //!
 //! ```console
 //! $ cargo run --example fenced_sqlite -- redis://a:6379 redis://b:6379 redis://c:6379

@@ -47,7 +47,7 @@ impl<'a> From<&'a [u8]> for Resource<'a> {
 /// TTL has passed. The first extension begins after about a twelfth of the TTL if a node had not
 /// answered when the lease was granted.
 ///
-/// A limit is required: without one a holder that hangs blocks all others for ever (catalogue E8).
+/// A limit is required: without one, a hung holder would block all others for ever (catalogue E8).
 ///
 /// ```no_run
 /// # use core::time::Duration;
@@ -121,9 +121,9 @@ impl Redlock {
 
     /// Acquires the lock on `resource` without waiting for its current holder.
     ///
-    /// Makes one attempt. If the votes are split between clients that ask at the same time, nobody
-    /// has the lock, and up to four more attempts follow, each after a random delay of a few
-    /// milliseconds. [`Acquire::attempts`] takes the number of attempts literally.
+    /// Makes one attempt. If clients that attempt at the same time split the votes, nobody has the
+    /// lock; then up to four more attempts follow, each after a random delay of a few milliseconds.
+    /// [`Acquire::attempts`] never exceeds the given number of attempts.
     ///
     /// ```no_run
     /// # async fn example(redlock: redlock_client::Redlock) -> Result<(), Box<dyn std::error::Error>> {
@@ -176,8 +176,8 @@ impl<'a> Acquire<'a> {
         self
     }
 
-    /// Sets the smallest useful lease: a lease with no more than this left is not handed out. Must
-    /// be less than the TTL less 1 % and 2 ms for drift.
+    /// Sets the minimum validity: a lease with no more than this left is not delivered. It must be
+    /// less than the TTL minus 1 % and 2 ms for drift.
     pub fn min_validity(mut self, validity: Duration) -> Self {
         self.min_validity = Some(validity);
         self
@@ -185,11 +185,11 @@ impl<'a> Acquire<'a> {
 
     /// Extends the lease automatically, within the limit of `keep_alive`.
     ///
-    /// The extensions are sent where the connections live (see [the crate's
+    /// The runtime of the connections sends the extensions (see [the crate's
     /// documentation](crate#runtime)). While that runtime is blocked, or after it has ended, no
-    /// extension is sent, and the lease ends at its deadline.
-    /// [`Builder::background_thread`](crate::Builder::background_thread) makes extensions
-    /// independent of that runtime.
+    /// extension is sent, and the lease ends at its deadline. With
+    /// [`Builder::background_thread`](crate::Builder::background_thread) extensions do not depend
+    /// on a runtime of the application.
     pub fn keep_alive(mut self, keep_alive: KeepAlive) -> Self {
         self.keep_alive = Some(keep_alive);
         self

@@ -1,7 +1,7 @@
 //! The client for threads without `async`: scripts, rayon, diesel.
 //!
-//! The same client with the same guarantees. It runs on a thread of its own, which renews leases,
-//! notices losses and sends releases whatever the caller's threads do.
+//! This is the same client with the same guarantees. It runs on a thread of its own, which extends
+//! leases, detects losses and sends releases independently of the caller's threads.
 //!
 //! ```no_run
 //! # use core::time::Duration;
@@ -23,16 +23,15 @@
 //!
 //! Names and defaults are those of the asynchronous client. Three things differ:
 //!
-//! - An acquisition ends with [`Acquire::block`] in place of `.await`.
+//! - Call [`Acquire::block`] where asynchronous code uses `.await`.
 //! - **Nothing can drop a thread's work when its lease is over.** There is no `guard`, and
-//!   [`Acquire::with`] does not stop its work: the work calls [`Lease::check`] before each effect.
-//!   Another thread can wait for the end of the lease with [`Lost::wait`].
+//!   [`Acquire::with`] does not stop its work: the work must call [`Lease::check`] before each
+//!   effect. Another thread can wait for the end of the lease with [`Lost::wait`].
 //! - Every function that waits parks its thread. In asynchronous code use [`crate::Redlock`]: a
-//!   parked executor serves nobody, although the lease itself does not suffer.
+//!   parked executor runs no other task. (The lease itself is not affected.)
 //!
-//! A process that ends takes the client's thread with it. Call [`Lease::release`] or
-//! [`Redlock::close`] before: the keys of a lease that is merely dropped may otherwise stay until
-//! they expire.
+//! The client's thread ends with the process. Call [`Lease::release`] or [`Redlock::close`] before
+//! the process ends; otherwise the keys of a dropped lease may stay until they expire.
 
 mod acquire;
 mod lease;
@@ -73,12 +72,12 @@ impl Redlock {
         Acquire::new(self.inner.try_acquire(resource))
     }
 
-    /// Opens every connection, and blocks until a lock can be acquired.
+    /// Opens all connections, and blocks until a lock can be acquired.
     ///
     /// # Errors
     ///
-    /// If that is not so `within` that time. See [`Redlock::ready`](crate::Redlock::ready) of the
-    /// asynchronous client.
+    /// If no lock can be acquired `within` that time. See [`Redlock::ready`](crate::Redlock::ready)
+    /// of the asynchronous client.
     pub fn ready(&self, within: Duration) -> Result<(), AcquireError> {
         block_on(self.inner.ready(within))
     }
@@ -89,7 +88,7 @@ impl Redlock {
         self.inner.health()
     }
 
-    /// Queries every node for what an operator should know before relying on it. See
+    /// Checks every node for problems that an operator should know before relying on it. See
     /// [`Redlock::inspect`](crate::Redlock::inspect) of the asynchronous client.
     #[must_use]
     pub fn inspect(&self) -> Inspection {

@@ -134,28 +134,28 @@ impl Builder {
         self
     }
 
-    /// Sets the smallest useful lease: a lease with no more than this left is not handed out. Must
-    /// be less than the longest possible validity, the TTL less 1 % and 2 ms for drift.
+    /// Sets the minimum validity: a lease with no more than this left is not delivered. It must be
+    /// less than the longest possible validity, which is the TTL minus 1 % and 2 ms for drift.
     pub fn min_validity(mut self, validity: Duration) -> Self {
         self.min_validity = Some(validity);
         self
     }
 
-    /// Sets the promise about every node's memory. The default promises nothing; the others are
-    /// safe only as far as the promise is true (catalogue K3, D2).
+    /// Sets your promise about the memory of all nodes. The default promises nothing; the others
+    /// are safe only if the promise is true (catalogue K3, D2).
     pub fn restart_guard(mut self, guard: RestartGuard) -> Self {
         self.restart_guard = guard;
         self
     }
 
-    /// Sets the promise about the memory of the node at `place` in the list; overrides
+    /// Sets your promise about the memory of the node at `place` in the list; overrides
     /// [`Builder::restart_guard`] for that node.
     pub fn restart_guard_of(mut self, place: usize, guard: RestartGuard) -> Self {
         self.guards.push((place, guard));
         self
     }
 
-    /// Sets how eagerly an acquisition tries again, and how long it stays silent while it waits.
+    /// Sets the random delays before attempts, and how long a waiting acquisition sends nothing.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -165,15 +165,15 @@ impl Builder {
     /// let builder = Redlock::builder().retry_delay(RetryDelay { silence, ..RetryDelay::default() });
     /// ```
     ///
-    /// A silence of less than 100 ms counts as 100 ms.
+    /// A `silence` of less than 100 ms counts as 100 ms.
     pub fn retry_delay(mut self, retry: RetryDelay) -> Self {
         let silence = retry.silence.max(SILENCE_MIN);
         self.retry = RetryDelay { silence, ..retry };
         self
     }
 
-    /// Sets how often the holder of one lease may extend it. Automatic keep-alive extensions do not
-    /// count: keep-alive has a limit of its own.
+    /// Sets how often the holder of a lease may extend it. Keep-alive extensions do not count:
+    /// keep-alive has a limit of its own.
     pub fn extensions_max(mut self, most: u32) -> Self {
         self.extensions_max = most;
         self
@@ -184,16 +184,16 @@ impl Builder {
     ///
     /// Each node has one canary, without a time to live. A node whose canary is younger than
     /// `fleet_max_ttl` does not vote for a client that meets the node for the first time, unless
-    /// the client was given a promise about the node's memory. Deleting the canary, or renaming it
-    /// for some clients only, therefore keeps clients from locking for that long, and does no other
-    /// harm. No lock can have this name.
+    /// the client was given a promise about the node's memory. So if the canary is deleted, or
+    /// renamed for some clients only, these clients cannot lock for that long; nothing worse
+    /// happens. No lock can have this name.
     pub fn canary_key(mut self, name: impl AsRef<[u8]>) -> Self {
         self.canary_key = name.as_ref().to_vec();
         self
     }
 
-    /// Verifies the node's identity with every vote: an introduction request follows every SET in
-    /// the same write, and the vote counts once the node has answered it.
+    /// Verifies the node's identity with every vote: every SET is followed by a request for an
+    /// introduction, in the same write, and the vote counts only after the answer to it.
     ///
     /// By default the request is sent only if the last one is more than a second old. A proxy can
     /// keep a connection open while the server behind it is replaced. Behind such a proxy, a server
@@ -215,28 +215,28 @@ impl Builder {
     ///
     /// By default the connections live in the runtime that uses the client first. While that
     /// runtime is blocked, nothing is sent: leases are neither extended nor released, and end at
-    /// their deadlines. With a thread of its own the client needs no runtime of the caller. Each
-    /// acquisition then costs two thread switches.
+    /// their deadlines. With a thread of its own, the client does not need a runtime of the caller.
+    /// Each acquisition then costs two thread switches.
     pub fn background_thread(mut self) -> Self {
         self.environment = Some(Arc::new(TokioEnvironment::in_background()));
         self
     }
 
-    /// Sets the environment: clock, randomness, network and task spawning. For simulators: outside
+    /// Sets the environment: clock, random bytes, network and tasks. For simulators; outside
     /// semver, as everything in [`environment`](crate::environment).
     pub fn environment(mut self, environment: Arc<dyn Environment>) -> Self {
         self.environment = Some(environment);
         self
     }
 
-    /// Adds an observer of the client's events. May be called several times; all observers see
-    /// them.
+    /// Adds an observer. Every observer receives all events of the client. May be called several
+    /// times.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observers.push(observer);
         self
     }
 
-    /// Sets the drift allowance of leases, and the delay between attempts. For simulators: outside
+    /// Sets the drift allowance of leases, and the delay between attempts. For simulators; outside
     /// semver. A smaller allowance than the default breaks the guarantees.
     pub fn tuning(mut self, drift: Drift, retry: RetryDelay) -> Self {
         self.drift = drift;

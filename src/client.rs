@@ -12,7 +12,7 @@ use crate::settings::Settings;
 
 /// A Redlock client of a fixed list of nodes. Clones share connections.
 ///
-/// When the last clone and the last lease are gone, the client sends the releases that are owed and
+/// When the last clone and the last lease are dropped, the client sends the owed releases and
 /// stops.
 #[derive(Clone)]
 pub struct Redlock {
@@ -30,9 +30,9 @@ impl Redlock {
         Self { handle: Arc::new(Handle { driver: Arc::new(driver), settings }) }
     }
 
-    /// Opens every connection, and waits until a lock can be acquired: a majority of the nodes is
-    /// connected and their votes count. Meant for the start of a service. A first acquisition also
-    /// opens the connections and waits for a majority of them, but no longer than the connect
+    /// Opens all connections, and waits until a lock can be acquired: until a majority of the nodes
+    /// is connected and their votes count. Call it when a service starts. The first acquisition
+    /// also opens the connections and waits for a majority of them, but no longer than the connect
     /// timeout.
     ///
     /// ```no_run
@@ -45,9 +45,9 @@ impl Redlock {
     ///
     /// # Errors
     ///
-    /// If no lock can be acquired `within` that time: [`AcquireErrorKind::Quarantined`] with the time that
-    /// is left if enough nodes are connected, else [`AcquireErrorKind::TooFewNodes`] with the nodes
-    /// that are not connected, and why. [`AcquireErrorKind::Closed`] and
+    /// If no lock can be acquired `within` that time: [`AcquireErrorKind::Quarantined`] with the
+    /// remaining time if enough nodes are connected, else [`AcquireErrorKind::TooFewNodes`] with
+    /// the nodes that are not connected, and the reasons. [`AcquireErrorKind::Closed`] and
     /// [`AcquireErrorKind::NoRuntime`] are returned at once.
     ///
     /// [`AcquireErrorKind::Closed`]: crate::AcquireErrorKind::Closed
@@ -71,7 +71,7 @@ impl Redlock {
     /// node has confirmed, but no longer than `within`.
     ///
     /// Leases are over at once, with [`LostReason::Closed`](crate::LostReason::Closed); later
-    /// acquisitions are refused. If the future is dropped, releasing goes on in the background.
+    /// acquisitions fail. If the future is dropped, the releases continue in the background.
     ///
     /// ```no_run
     /// # use core::time::Duration;

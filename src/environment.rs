@@ -1,9 +1,9 @@
 //! Interface between the client and its environment: connections, one clock, timers, tasks and
 //! entropy.
 //!
-//! Unstable: it exists so that simulators can run the client, and changes with their needs, outside
-//! semver. Applications have no use for it; [`TokioEnvironment`] is the default. For tests of
-//! applications there is the module `testing` (feature `testing`), which is within semver.
+//! Unstable: this module lets simulators run the client, and is exempt from semver. Applications do
+//! not need it; [`TokioEnvironment`] is the default. To test applications, use the module `testing`
+//! (feature `testing`), which is covered by semver.
 
 mod on_tokio;
 
@@ -23,12 +23,13 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A timer that can be set any number of times.
 pub trait Timer: Send + 'static {
-    /// Ready when [`Environment::now`] reads at least `at`: perhaps late, never early. Each call
+    /// Ready when [`Environment::now`] returns at least `at`; may be late, never early. Each call
     /// replaces the previous instant.
     fn poll_until(&mut self, at: BootInstant, context: &mut Context<'_>) -> Poll<()>;
 }
 
-/// The client's environment. The client reaches the outside world only through this trait.
+/// The client's environment: connections, one clock, timers, tasks and random bytes. The client
+/// uses nothing else of the outside world.
 pub trait Environment: Send + Sync + 'static {
     /// Resolves the host name and opens a connection.
     fn connect<'a>(&'a self, to: &'a Endpoint) -> BoxFuture<'a, io::Result<Box<dyn Stream>>>;
@@ -47,7 +48,7 @@ pub trait Environment: Send + Sync + 'static {
     /// The reason why tasks cannot be started: no runtime, no network in it, no thread available.
     fn can_spawn(&self) -> io::Result<()>;
 
-    /// Runs `task` in the background, where connections are polled: by default on the caller's
+    /// Runs `task` in the background, where connections are polled: by default, on the caller's
     /// runtime.
     fn spawn(&self, task: BoxFuture<'static, ()>);
 

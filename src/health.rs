@@ -1,10 +1,10 @@
-//! State of the nodes, as far as a client knows it without asking.
+//! A client's knowledge of its nodes, without queries.
 
 use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
-/// A snapshot of a client's knowledge of its nodes. Taking it sends nothing and never waits.
+/// A snapshot of a client's knowledge of its nodes. It is made without sending anything or waiting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Health {
@@ -27,20 +27,20 @@ pub struct NodeHealth {
     pub node: String,
     /// True if commands to the node can be written.
     pub connected: bool,
-    /// Standing of the node's votes now or, without a connection, when it was last connected.
+    /// Standing of the node's votes now; without a connection, when it was last connected.
     pub standing: Standing,
     /// Longest of the recent round trips.
     pub round_trip: Option<Duration>,
     /// Number of releases that the node is owed from lost connections.
     pub releases_owed: usize,
-    /// Last error of the node or its connection, as the server or system worded it. It may be over:
-    /// a connected node may have answered since.
+    /// Last error of the node or its connection, as the server or system worded it. The problem may
+    /// be over: a connected node may have answered since.
     pub last_error: Option<Arc<str>>,
     /// Time since that error.
     pub last_error_age: Option<Duration>,
 }
 
-/// Standing of a node: its votes count, or why not.
+/// Standing of a node: whether its votes count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Standing {

@@ -1,4 +1,4 @@
-//! The pre-flight check: what an operator should know of the nodes before relying on them.
+//! The pre-flight check: reports problems of the nodes before anything relies on them.
 
 mod findings;
 mod lock;
@@ -30,12 +30,12 @@ use crate::settings::Settings;
 pub struct Inspection {
     /// The nodes, in the configured order.
     pub nodes: Vec<NodeInspection>,
-    /// Problems and remarks, the worst first. While no lock can be acquired, the first finding says
-    /// so, and until when.
+    /// Problems and remarks, the worst first. If no lock can be acquired, the first finding says
+    /// so, and for how long.
     pub findings: Vec<Finding>,
-    /// Fingerprint of the set of server processes: equal for two services that lock on the same
-    /// ones, in whatever order and under whatever names. `None` unless every node has identified
-    /// itself.
+    /// Fingerprint of the set of server processes. Two services that lock on the same processes get
+    /// the same fingerprint, whatever order and names they use. `None` unless every node has
+    /// identified itself.
     pub fingerprint: Option<u64>,
 }
 
@@ -65,16 +65,16 @@ pub struct NodeReport {
     pub is_cluster: bool,
     /// Time since the server's process started.
     pub uptime: Option<Duration>,
-    /// Eviction policy of the server when its memory is full (`maxmemory-policy`).
+    /// Eviction policy of the server (`maxmemory-policy`).
     pub eviction: Option<String>,
     /// True if the server writes an append-only file.
     pub appends: Option<bool>,
-    /// When that file reaches the disk (`appendfsync`).
+    /// When the server syncs that file to the disk (`appendfsync`).
     pub fsync: Option<String>,
-    /// Time for which no data of the node's memory was lost, according to its canary; `None` if the
+    /// Time for which the node has certainly lost no data, according to its canary; `None` if the
     /// server does not let this user have a canary.
     pub memory_age: Option<Duration>,
-    /// True if the server reports at once that its keys are gone; `None` if this user may not try
+    /// True if the server reports a loss of keys at once; `None` if this user has no right to test
     /// it.
     pub tells_losses: Option<bool>,
     /// Time for which the server keeps its replication backlog without a replica
@@ -87,7 +87,7 @@ pub struct NodeReport {
     pub round_trip: Duration,
     /// Commands of the lock that the server refused, each with the server's error.
     pub refused: Vec<(&'static str, Arc<str>)>,
-    /// Error of the server where it has no canary.
+    /// Error of the server, if it has no canary.
     pub canary_refused: Option<Arc<str>>,
     pub(crate) introduction: Option<Introduction>,
     /// The node's wall clock at the client's instant zero.
@@ -95,11 +95,11 @@ pub struct NodeReport {
 }
 
 impl Redlock {
-    /// Queries every node for what an operator should know before relying on it: its identity,
-    /// whether it is a master, keeps its memory as promised, evicts keys, has a correct clock, and
-    /// permits the commands that a lock needs. Uses connections of its own, and sets a key
-    /// `redlock-client:inspect` for half a second. While no lock can be acquired, the first finding
-    /// says so, and until when.
+    /// Checks every node before an application relies on it: that it is a different server from the
+    /// others and a master, keeps its memory as promised, does not evict keys, has a correct clock,
+    /// and permits the commands that a lock needs. Uses connections of its own, and sets a key
+    /// `redlock-client:inspect` for half a second. If no lock can be acquired, the first finding
+    /// says so, and for how long.
     ///
     /// A node that has not answered everything within the connect timeout and eight node timeouts
     /// is reported as hanging: with the defaults the inspection takes 0.9 s at most.

@@ -18,8 +18,8 @@ use crate::votes::Votes;
 /// The lock on a resource until a deadline. Dropping it releases it.
 ///
 /// A lease ends by itself. Work under a lease must call [`Lease::check`] before each effect, or
-/// stop when [`Lease::lost`] is ready. A lease cannot protect a resource from an effect that was
-/// already under way when the lease ended: no lease can.
+/// stop when [`Lease::lost`] is ready. No lease can protect a resource from an effect that was
+/// already under way when the lease ended.
 #[must_use = "dropping a lease releases it"]
 pub struct Lease {
     redlock: Redlock,
@@ -72,18 +72,19 @@ impl Lease {
         self.driver().check(self.lock, need)
     }
 
-    /// Returns the number of nodes that have the key of this lease, and that may have it.
+    /// Returns the number of nodes that are known to have the key of this lease, and the number
+    /// that may have it.
     #[must_use]
     pub fn votes(&self) -> Votes {
         self.driver().votes(self.lock)
     }
 
-    /// As [`Lease::check`], and checks that a majority of the nodes is known to have the key:
-    /// nothing that this client has heard of casts doubt on the lease. It asks nobody.
+    /// As [`Lease::check`], and checks that a majority of the nodes is known to have the key. Uses
+    /// only what the client knows already; sends nothing.
     ///
-    /// Use it for effects that are better left undone when the lease is in doubt. While connections
-    /// are lost it fails, although the lease is alive as a rule; and it always fails once the lease
-    /// is watched if a majority of the servers cannot push (see [`Votes`]).
+    /// Use it before effects that should not happen while the lease is in doubt. It fails while too
+    /// many connections are lost, although the lease is usually still alive. If a majority of the
+    /// servers cannot push, it always fails once the lease is watched (see [`Votes`]).
     ///
     /// # Errors
     ///
@@ -94,11 +95,11 @@ impl Lease {
 
     /// Returns a future that is ready when the lease is over.
     ///
-    /// - Its end by time needs no network. While this process runs, the future is ready before any
-    ///   key of a counted vote can expire; after a pause, at the next poll.
-    /// - Its loss is heard from the nodes: when so many of them have lost the key that another
-    ///   client can get a majority, the future is ready about a round trip after they have noticed.
-    ///   Nodes that are silent, or do not push, are no reason to give up a lease.
+    /// - The deadline needs no network. While this process runs, the future is ready before any key
+    ///   of a counted vote can expire; after a pause, it is ready at the next poll.
+    /// - A loss of keys is pushed by the nodes. When so many nodes have lost the key that another
+    ///   client can get a majority, the future is ready about a round trip after the nodes have
+    ///   noticed. Nodes that are silent or do not push do not end a lease.
     ///
     /// ```no_run
     /// # async fn example(lease: redlock_client::Lease) -> Result<(), Box<dyn std::error::Error>> {
@@ -111,8 +112,8 @@ impl Lease {
         Lost { driver: Arc::clone(self.driver()), lock: self.lock, watch: None }
     }
 
-    /// Runs `work` as long as the lease is alive; the work is dropped when the lease is over.
-    /// Dropping the future drops the work and keeps the lease.
+    /// Runs `work` while the lease is alive, and drops it when the lease is over. Dropping the
+    /// future drops the work, but keeps the lease.
     ///
     /// ```no_run
     /// # async fn example(lease: redlock_client::Lease) -> Result<(), Box<dyn std::error::Error>> {
@@ -150,10 +151,11 @@ impl Lease {
     }
 
     /// Extends the lease to `ttl` from now, less drift. Succeeds if a majority has had the key all
-    /// the time and confirms that before the lease is over; never shortens the lease.
+    /// the time, and confirms that before the lease is over. Never shortens the lease.
     ///
-    /// If another extension is under way, this one begins after it. If the future is dropped
-    /// half-way, keys may live longer; the deadline moves only if the nodes' answers come in time.
+    /// If another extension is under way, this one begins after it. If the future is dropped, an
+    /// extension that has begun continues: keys may live longer, and the deadline moves if the
+    /// answers arrive in time.
     ///
     /// ```no_run
     /// # use core::time::Duration;
@@ -171,7 +173,8 @@ impl Lease {
     ///
     /// # Errors
     ///
-    /// The lease is unchanged: its deadline has not moved, unless the lease was lost meanwhile.
+    /// If the lease was not extended. Its deadline is unchanged, unless the lease was lost
+    /// meanwhile.
     pub async fn extend(&self, ttl: Duration) -> Result<Deadline, ExtendError> {
         self.redlock.settings().validate_ttl(ttl)?;
         let mut extending = Extending { lease: self, ttl, extender: None };
@@ -182,15 +185,16 @@ impl Lease {
         })
     }
 
-    /// Ends the lease, as its loss for `reason` would, and releases its keys: another client can
-    /// acquire the lock. Does nothing if the lease is over. For tests; with the feature `testing`.
+    /// Ends the lease as if it were lost for `reason`, and releases its keys, so that another
+    /// client can acquire the lock. Does nothing if the lease is over. For tests; needs the feature
+    /// `testing`.
     #[cfg(feature = "testing")]
     pub fn lose(&self, reason: LostReason) {
         self.driver().lose(self.lock, reason);
     }
 
-    /// Keeps the keys until they expire, without releasing them. For work that must not be repeated
-    /// before that time, whether it succeeded or not.
+    /// Leaves the keys to expire instead of releasing them. Use it for work that must not be
+    /// repeated before that time, whether it succeeded or not.
     ///
     /// ```no_run
     /// # use core::time::Duration;
@@ -222,8 +226,8 @@ impl Lease {
         &self.grant.token
     }
 
-    /// Releases the lock and returns the nodes' answers. If the future is dropped half-way, the
-    /// release goes on in the background.
+    /// Releases the lock and returns the outcome. If the future is dropped before it is ready, the
+    /// release continues in the background.
     ///
     /// The releases are written at once. The future is ready when every node that can have the key
     /// has answered, and after one node timeout at the latest. [`Released::Unconfirmed`] names the
@@ -301,7 +305,7 @@ impl Drop for Extending<'_> {
     }
 }
 
-/// Future of the end of a lease. May be polled again after it was ready.
+/// Future that is ready when a lease is over. May be polled again after that.
 #[must_use = "futures do nothing unless polled"]
 pub struct Lost {
     driver: Arc<Driver>,

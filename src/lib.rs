@@ -29,7 +29,7 @@
 //!
 //! Codes such as K5 name entries of the catalogue of counterexamples. The name beside a code is a
 //! scenario that the project's simulator runs with this client's own protocol code, and with weaker
-//! variants of it. The first two promises hold only under the assumptions listed below them.
+//! variants of it. The first two promises hold only under the assumptions in the next table.
 //!
 //! | promise | shown by |
 //! | --- | --- |
@@ -38,15 +38,15 @@
 //! | The client deletes and extends only the keys of its own attempt, however late a command arrives. | S3 `release-without-owner-check`, N3 `token-reused`, E10 `late-commands` |
 //! | An attempt that fails or is dropped releases every key that it may have set, including on nodes whose reply was lost. | N1 `reply-lost`, N2 `late-set`, L3 `failed-attempts-not-released` |
 //! | A lease ends at a deadline on a clock that counts sleep. Noticing the end needs no network. | C1 `client-wall-clock-set-back`, C8 `suspend-defeats-step-3` |
-//! | A restarted node does not vote until every lease that it may have forgotten is over, unless you promise that it forgets nothing or restarts late. | K3 `restart-without-persistence`, D2 `appendfsync-everysec` |
-//! | A node whose data was deleted, or that was demoted and promoted again, does not vote either, whatever was promised: a canary key in the node's memory identifies that memory. A failover to a replica counts as a restart. Clients that start afterwards detect all of these, too, unless they are promised that the node forgets nothing or restarts late. | D14 `operator-deletes`, D12 `replica-within-redlock` |
+//! | A restarted node does not vote until every lease that it may have forgotten is over, unless you promise that it forgets nothing or that it restarts late. | K3 `restart-without-persistence`, D2 `appendfsync-everysec` |
+//! | A node whose data was deleted, or that was demoted and promoted again, does not vote until then either, whatever you promise: a key on the node, the canary, identifies its data set. A failover to a replica counts as a restart. Clients that start afterwards detect all of this, too, unless you promise that the node forgets nothing or restarts late. | D14 `operator-deletes`, D12 `replica-within-redlock` |
 //! | A majority is a majority of the configured nodes, not of those that answer. | Q2 `two-of-five`, Q4 `connected-quorum` |
 //! | A failed extension leaves the lease unchanged. The number of extensions is limited. | E6 `failed-extension-unlocks`, E8 `unlimited-extension` |
 //! | A minority of nodes that hang, refuse or are unreachable delays no acquisition and no extension. [`Lease::release`] waits for their confirmation for one node timeout at most. | N10 `silent-node`, N11 `one-refused-connection` |
 //! | Clients that collide retry after random delays, so one of them soon gets the lock. | L1 `split-vote`, L2 `lock-step` |
-//! | An acquisition that waits for another client sends nothing until a server tells it that the lock has changed, or the lock expires. What servers tell is a hint: if none comes, the acquisition asks again after [`RetryDelay::silence`], and no grant depends on it. | `waiters-and-a-crash`, `nobody-wakes-a-waiter` |
-//! | A lease that is held for longer than 50 ms and a twentieth of its TTL hears from the nodes when keys of it are gone, and ends as soon as so many are known to be gone that another client can get a majority ([`Lease::lost`]). Nodes that are silent end no lease. | `lost-keys-are-heard` |
-//! | After a holder has crashed, its lock can be acquired once the TTL is over. | S1 `setnx-without-ttl`, L7 `majority-crash` |
+//! | An acquisition that waits for another client sends nothing until a server pushes that the lock's key has changed, or the key expires. A push is only a hint: no grant depends on it, and without one the acquisition asks again after [`RetryDelay::silence`]. | `waiters-and-a-crash`, `nobody-wakes-a-waiter` |
+//! | Once a lease has been held for 50 ms plus a twentieth of its TTL, the nodes push the loss of its keys. The lease ends as soon as so many keys are known to be gone that another client can get a majority ([`Lease::lost`]). Silent nodes do not end a lease. | `lost-keys-are-heard` |
+//! | The lock of a crashed holder can be acquired once the TTL is over. | S1 `setnx-without-ttl`, L7 `majority-crash` |
 //!
 //! The client assumes that
 //!
@@ -54,28 +54,28 @@
 //! | --- | --- |
 //! | clocks of clients and nodes do not drift apart by more than 1 % (half a per cent each) | C5 `drift-on-both-sides`, K8 `ten-percent` |
 //! | no node's wall clock is stepped forward | K2 `node-clock-jump` |
-//! | nodes delete no single live keys, and restore no old ones: no eviction, no `DEL` by an operator, no disk that loses acknowledged writes | D13 `eviction`, D14 `operator-deletes`, D6 `lying-disk` |
+//! | nodes neither delete single live keys nor restore old ones: no eviction, no `DEL` by an operator, no disk that loses acknowledged writes | D13 `eviction`, D14 `operator-deletes`, D6 `lying-disk` |
 //! | your promise in [`RestartGuard`] is true, and no client exceeds `fleet_max_ttl` | K3 `restart-without-persistence`, D8 `delayed-restart` |
-//! | nodes let the client keep its canary ([`Builder::canary_key`]), and nobody else writes it; `repl-backlog-ttl` is 0 or above `fleet_max_ttl`. Otherwise data losses without a restart go unnoticed; [`Redlock::inspect`] reports it | D12 `replica-within-redlock` |
+//! | the nodes allow the client to have a canary ([`Builder::canary_key`]), and nobody else writes it; `repl-backlog-ttl` is 0 or above `fleet_max_ttl`. Otherwise data losses without a restart go unnoticed; [`Redlock::inspect`] warns of that | D12 `replica-within-redlock` |
 //! | within a second of the last introduction, no proxy redirects a connection to another server, and nobody deletes the data of a node that pushes nothing to the client (RESP2, a user without `client\|tracking`), unless every vote is verified ([`Builder::verify_every_vote`]) | K3 `restart-without-persistence` |
-//! | all clients are given the same nodes | Q4 `connected-quorum`, `two-lists-of-nodes` |
+//! | all clients have the same list of nodes | Q4 `connected-quorum`, `two-lists-of-nodes` |
 //!
 //! # What it does not guarantee
 //!
 //! | no promise | shown by |
 //! | --- | --- |
 //! | That only one process is *at work*. A process can be paused after its last check of the lease, and continue when another process has the lock. Every lock that expires by itself has this gap, even a perfect lock service. | K1 `pause-after-the-check`, K10 `ideal-lease-service` |
-//! | That a holder hears at once that it has lost its keys. A node notices an expiry up to 0.1 s late, and the news takes a round trip; another client may have the lock by then. A node that does not push, or cannot be reached, tells nothing, and a key that may be on a node that is out of reach counts as there. | K2 `node-clock-jump`, D13 `eviction` |
+//! | That a holder learns at once that its keys are gone. A node notices an expiry up to 0.1 s late, and the push and the check take about a round trip; another client may have the lock by then. A node that does not push or cannot be reached reports nothing, and a key that may be on an unreachable node counts as present. | K2 `node-clock-jump`, D13 `eviction` |
 //! | That no write arrives late. A write sent under the lease may be applied after the lease has ended. | K7 `delayed-write` |
-//! | A fencing token. [`Lease::owner`] has no order, and counters on the nodes are no sound source of one. | F4 `counter-on-one-redis`, F5 `counter-on-every-node` |
-//! | Noticing a pause in which no clock of the process advances: a virtual machine that was frozen or restored. | C8 `suspend-defeats-step-3` |
+//! | A fencing token. [`Lease::owner`] has no order, and counters on the nodes are not a sound source of tokens. | F4 `counter-on-one-redis`, F5 `counter-on-every-node` |
+//! | That a pause is noticed if no clock of the process advances during it: a virtual machine that was frozen or restored. | C8 `suspend-defeats-step-3` |
 //! | That a released lock is free at once on every node: a release may be lost with the node's memory, or reach the node late. The key then expires with its TTL. | D10 `phantom-lock` |
 //! | That nodes whose clocks were set back expire keys in time. | C4 `node-clocks-set-back` |
 //! | Order among clients. Tasks that share one [`Redlock`] queue, first in, first out; separate clients compete. | L1 `split-vote` |
 //!
 //! If two simultaneous holders would be a disaster, let the *resource* check: a version, a
-//! compare-and-set, or a token of its own (F1 `monotonic-token`). `examples/fenced_sqlite.rs` does
-//! it with a column. The lock then saves work, and the resource keeps the data right.
+//! compare-and-set, or a token of its own (F1 `monotonic-token`). `examples/fenced_sqlite.rs` uses
+//! a version column. The lock then saves work, and the resource keeps the data correct.
 //!
 //! # Features
 //!
@@ -85,9 +85,9 @@
 //! | `metrics` | counters, gauges and histograms on the `metrics` facade; `docs/metrics.md` has the names |
 //! | `testing` | the module `testing`: nodes in memory, for unit tests of code that locks |
 //!
-//! None is on by default. Every build logs its activity to `tracing` under the target
-//! `redlock_client`, never with a token, a user, a password or the query of a URL. The module
-//! [`observe`] has a hook for the same events.
+//! No feature is on by default. Every build logs to `tracing` under the target `redlock_client`.
+//! Logs never contain a token, a user, a password or the query of a URL. The module [`observe`] has
+//! a hook for the same events.
 //!
 //! | level | events |
 //! | --- | --- |
@@ -98,35 +98,35 @@
 //!
 //! # Testing
 //!
-//! With the feature `testing`, code that locks is tested without servers and without waiting: the
-//! module `testing` has nodes in memory that stop, hang and forget by a method call, on a clock
-//! that the test pauses. [`Lease`] has a method `lose`, and errors can be made. The module's
-//! documentation is the chapter on testing; it is also `docs/testing.md`.
+//! With the feature `testing`, you can test code that locks without servers and without waiting.
+//! The module `testing` has nodes in memory that stop, hang and forget when a test calls a method,
+//! on a clock that the test pauses. [`Lease`] gets a method `lose`, and tests can construct errors.
+//! See the documentation of the module, which is also `docs/testing.md`.
 //!
 //! # Runtime
 //!
-//! Tokio, with its network enabled, on Linux, Android or an Apple system: a lease is measured with
-//! a clock that counts time asleep, and no such clock is known on other systems. [`Builder::build`]
-//! opens no connection and starts no task, so a client may be a `static`. Dropping a lease or a
-//! future never blocks and needs no runtime.
+//! The client needs tokio with its network enabled, on Linux, Android or an Apple system. It
+//! measures leases with a clock that counts time asleep, and supports no such clock on other
+//! systems. [`Builder::build`] opens no connection and starts no task, so a client may be a
+//! `static`. Dropping a lease or a future never blocks and needs no runtime.
 //!
 //! | activity | runs on | consequence |
 //! | --- | --- | --- |
-//! | ends of leases and of waits, due attempts and extensions | a timer thread shared by all clients of the process | no task of yours, and no other runtime, delays [`Lease::lost`], [`Lease::guard`] or the end of a wait: the runtime that polls them notices them |
-//! | connections | the runtime that used the client first; when it has ended, the next one that uses it | while that runtime is blocked or not polled nothing is sent: leases are neither extended nor released, attempts on other runtimes fail, and held leases end at their deadlines |
-//! | both | with [`Builder::background_thread`], a thread of the client's own | nothing in the application delays it, and callers need no tokio runtime |
+//! | ends of leases and of waits, due attempts and extensions | a timer thread shared by all clients of the process | [`Lease::lost`], [`Lease::guard`] and ends of waits depend only on the runtime that polls them; no other task or runtime of yours delays them |
+//! | connections | the runtime that used the client first; after its end, the next one that uses the client | while that runtime is blocked or not polled, nothing is sent: leases are neither extended nor released, attempts on other runtimes fail, and held leases end at their deadlines |
+//! | both | with [`Builder::background_thread`], a thread of the client's own | no task of the application delays them, and callers need no tokio runtime |
 //!
 //! A call that finds no runtime for its connections fails with [`AcquireErrorKind::NoRuntime`]. A
 //! later call may succeed.
 //!
-//! Threads without `async`, as in scripts, rayon and diesel, use the module [`blocking`].
+//! For code without `async` (scripts, rayon, diesel) there is the module [`blocking`].
 //!
-//! A client does not survive `fork` without `exec`: the child has none of the threads that ran the
-//! client, and it shares the connections of its parent. Build a new client in the child.
+//! After `fork` without `exec`, build a new client in the child: the child has none of the threads
+//! that run the old client, and shares its connections with the parent.
 //!
-//! On Apple systems the clock is `CLOCK_MONOTONIC`. It counts sleep, and follows corrections of the
-//! wall clock's rate; these corrections are part of the allowed drift. `CLOCK_MONOTONIC_RAW`
-//! follows none, but cannot be read there without unsafe code in this crate.
+//! On Apple systems the clock is `CLOCK_MONOTONIC`. It counts sleep, but its rate follows
+//! corrections of the wall clock; these count as drift. `CLOCK_MONOTONIC_RAW` is not corrected, but
+//! this crate could not read it there without unsafe code.
 
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]

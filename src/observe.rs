@@ -1,7 +1,7 @@
 //! Events that a client reports while it works.
 //!
-//! An [`Observer`] is the client's one hook. The logs written to `tracing` and, with the feature
-//! `metrics`, the metrics on the `metrics` facade come from two observers of the same events.
+//! An [`Observer`] is the client's only hook. The logs to `tracing` and, with the feature
+//! `metrics`, the metrics are written by two observers of the same events.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -44,12 +44,12 @@ use crate::environment::Endpoint;
 use crate::error::{AcquireErrorKind, ExtendErrorKind, LostReason};
 use crate::health::Standing;
 
-/// Receives every event of a client, in the order in which its protocol machines see them.
+/// Receives every event of a client, in the order in which its protocol machines process them.
 ///
 /// An observer is called while the client's state is locked, on the thread where the event
 /// happened, often the timer thread shared by all clients of the process. The observer must neither
-/// block nor call back into the client or one of its leases. If the observer panics, the client
-/// goes on.
+/// block nor call back into the client or one of its leases. A panic of the observer does not
+/// affect the client.
 pub trait Observer: Send + Sync + 'static {
     /// Called with each event.
     fn event(&self, event: &Event<'_>);
@@ -58,8 +58,8 @@ pub trait Observer: Send + Sync + 'static {
 /// An event. Instants are readings of the client's own clock.
 ///
 /// `node` is a place in the configured list. `owner` names one attempt and the lease that it
-/// becomes. `resource` is the name of the locked resource. It is empty where nobody holds a handle
-/// of the acquisition or lease any more, or where the command concerns no key.
+/// becomes. `resource` is the name of the locked resource. It is empty if no handle of the
+/// acquisition or lease exists any more, or if the command concerns no key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the variant's documentation names its fields")]
@@ -119,7 +119,7 @@ pub enum Event<'a> {
     #[non_exhaustive]
     Disconnected { node: usize, error: Option<&'a str> },
     /// The votes of `node` count for attempts that begin at `from` or later; for none if `from` is
-    /// `None`. `standing` is the meaning of that now.
+    /// `None`. `standing` is the resulting standing of the node now.
     #[non_exhaustive]
     Eligible { node: usize, from: Option<Instant>, standing: Standing },
     /// The lease was extended by the votes of the nodes `counted`, after `failures` failures in a
@@ -165,7 +165,7 @@ pub enum Event<'a> {
         lost: Option<LostReason>,
     },
     /// The nodes `deleted` had the key and deleted it, `absent` had none, `unconfirmed` did not
-    /// answer in time or answered with an error; for these the client goes on trying.
+    /// answer in time or answered with an error. The client keeps trying to release the key there.
     #[non_exhaustive]
     Released {
         owner: OwnerToken,
@@ -194,9 +194,9 @@ pub enum Operation {
     Extend,
     /// Asks a node to identify itself.
     Introduce,
-    /// Asks for the remaining time to live of a blocking key, and to be told of its next change.
+    /// Asks for the remaining time to live of a blocking key, and for a push of its next change.
     Look,
-    /// Asks whether the key of a lease is still the owner's, and to be told of its next change.
+    /// Asks whether the key of a lease is still the owner's, and for a push of its next change.
     Read,
     /// Deletes a key if the key is the owner's.
     Release,

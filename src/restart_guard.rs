@@ -7,11 +7,11 @@ pub enum RestartGuard {
     /// A restart loses no acknowledged write (`appendfsync always` on an honest disk): every
     /// restart of the node is safe.
     Durable,
-    /// A crashed node stays away for longer than the fleet's longest TTL, with 1 % and 2 ms for
-    /// drift (specification, "delayed restart").
+    /// A crashed node stays down for longer than `fleet_max_ttl` plus 1 % and 2 ms for drift
+    /// (specification, "delayed restart").
     DelayedRestart,
-    /// No promise: a node whose memory is young, or whose process has changed, does not vote until
-    /// every lease that it may have forgotten is over.
+    /// No promise. If the memory of a node is young, or its process has changed, it does not vote
+    /// until every lease that it may have forgotten is over.
     #[default]
     Quarantine,
 }

@@ -2,8 +2,8 @@
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// Both directions of a connection's bytes. Dropping it resets the connection: bytes not sent by
-/// then are never sent.
+/// The bytes of a connection in both directions. Dropping it resets the connection; unsent bytes
+/// are discarded.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin + 'static> Stream for T {}

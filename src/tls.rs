@@ -38,7 +38,8 @@ struct ClientPem {
 }
 
 impl TlsConfig {
-    /// Trusts the system's authorities, and presents no client certificate.
+    /// Returns a configuration that trusts the system's authorities and presents no client
+    /// certificate.
     pub fn new() -> Self {
         Self::default()
     }

@@ -1,6 +1,6 @@
-//! The event engine's verdict flips where the closed form says, for every combination of clock
-//! rates and of the share that a lease gives up. The tolerance is the millisecond in which masters
-//! count, plus the time by which C2 asks before C1 stops believing.
+//! The verdict of the engine `event` changes where the closed form predicts, for every combination
+//! of clock rates and drift allowance. The tolerance is the resolution of the masters' clocks, a
+//! millisecond, plus the time by which C2 asks before C1 stops believing.
 
 #[path = "drift/grid.rs"]
 mod grid;

@@ -1,8 +1,9 @@
-//! Separate clients that all want one lock, and tasks of one client that do.
+//! Separate clients, or tasks of one client, that all want the same lock.
 //!
 //! The holder of the lock waits 5 ms on a timer, releases, and pauses for between 0.5 and 5.5 ms
-//! after the reply to the release. Some task is always waiting, so the ceiling is a lock that is
-//! handed over in no time: one lock per hold time, as measured (timers fire a little late).
+//! after the reply to the release. Some task is always waiting, so the ceiling is one lock per hold
+//! time, without any time for the hand-over. The hold time is measured, because timers fire a
+//! little late.
 
 use core::time::Duration;
 use std::sync::Arc;

@@ -4,12 +4,11 @@
 //! cargo bench -p redlock-client --bench comparison -- pairs OTHER
 //! ```
 //!
-//! `OTHER` is the program that `cargo bench --bench comparison --no-run` left in another checkout.
-//! Both builds run side by side as processes of their own (`OTHER slices URL…`) on the same servers,
-//! and work in turns of some ten milliseconds: other load on the machine changes more slowly than
-//! that and slows both down alike. A process measures the same thing again and again, but its memory
-//! layout changes its figures by more than most code changes do, so a pair has several processes of
-//! each build.
+//! `OTHER` is the program built by `cargo bench --bench comparison --no-run` in another checkout.
+//! Both builds run side by side as processes of their own (`OTHER slices URL…`) on the same
+//! servers, and work in turns of about ten milliseconds. Other load on the machine changes more
+//! slowly than that, and slows both down in the same way. The memory layout of a process affects
+//! its figures more than most code changes do, so a pair uses several processes of each build.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};

@@ -1,9 +1,9 @@
 //! Cost of a wait for a lock that another client holds, and delay of the hand-over.
 //!
-//! Commands are counted on all servers, from the moment at which the waiters begin to connect until
-//! the first of them has the lock: handshakes, introductions, looks and attempts. The holder's
-//! release is not counted. The hand-over is the time from the call that releases the lock to the
-//! return of the call that acquires it.
+//! Commands are counted on all servers, from the start of the waiters' connections until the first
+//! waiter has the lock: handshakes, introductions, looks and attempts. The holder's release is not
+//! counted. The hand-over is the time from the call that releases the lock to the return of the
+//! call that acquires it.
 
 use core::time::Duration;
 use std::sync::Arc;

@@ -16,8 +16,8 @@ pub(crate) fn bytes(key: &OsStr) -> &[u8] {
     key.as_bytes()
 }
 
-/// Returns a short name of the holder whose keys have `value`: for a client of this project the
-/// first digits of its token, for any other its value, shortened.
+/// Returns a short name for the holder of keys with `value`: the first digits of the token of a
+/// client of this project, or else the shortened value.
 pub(crate) fn holder(value: &[u8]) -> String {
     let is_text = value.iter().all(|&byte| byte == b' ' || byte.is_ascii_graphic());
     if value.len() != TOKEN_BYTES && is_text {

@@ -1,4 +1,4 @@
-//! The command `redlock`: runs a command under a distributed lock, and tells who holds one.
+//! The command `redlock`: runs a command under a distributed lock, and shows who holds a lock.
 
 #![forbid(unsafe_code)]
 

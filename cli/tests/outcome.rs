@@ -1,4 +1,4 @@
-//! `run`: exit codes, and what the command is told.
+//! `run`: exit codes, and the environment of the command.
 
 use std::fs;
 use std::process::Command;

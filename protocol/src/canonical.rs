@@ -2,13 +2,13 @@
 //!
 //! A search that visits every state must recognise a state that it has already visited. Behaviour
 //! does not depend on the absolute clock reading, on the bytes of tokens, or on stored values that
-//! nobody will read again. Therefore instants become distances from now, and all past instants
-//! become one; tokens, runs and holders are numbered in order of first appearance; commands are
-//! named by what their answer would mean.
+//! are never read again. Therefore instants become distances from now, and all past instants become
+//! equal; tokens, runs and holders are numbered in order of first appearance; commands are named by
+//! the meaning of their answer.
 //!
-//! All words about one node stand together, so that the nodes can be encoded in any order: the
-//! canonical states of two clients are equal for some pair of orders iff the clients differ only by
-//! the names of their nodes.
+//! The data of one node is contiguous, so that the nodes can be encoded in any order. Two clients
+//! that differ only by the names of their nodes have equal canonical states for some pair of
+//! orders, and no other clients do.
 
 use super::digest::Digest;
 use super::holder::Holder;

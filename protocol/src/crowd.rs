@@ -20,13 +20,14 @@ const MEMORY: Duration = Duration::from_secs(60);
 
 /// The contention window of one lock: the bound of the random delays that woken clients draw.
 ///
-/// The window follows the number of clients that want the lock, which nobody counts. An attempt
-/// that meets another one widens it. A free lock that nobody takes for a while narrows it. All
-/// clients see how long the lock was free, so their windows stay alike, and nobody is favoured.
+/// The window adapts to the number of clients that want the lock, which is unknown. An attempt that
+/// meets another one widens the window; a lock that stays free for a while narrows it. All clients
+/// see how long the lock was free, so their windows stay similar, and no client has an advantage.
 ///
-/// A client that comes while the lock is free must not be faster than those that have waited for
-/// that. If it knows of others, it draws a delay, too. A client that has the lock all the time knows
-/// of none, because a client that sleeps changes no key: so it lets others go first in every turn.
+/// A client that arrives while the lock is free must not be faster than clients that have waited
+/// for it. If it has met others, it draws a delay, too. A client that uses the lock all the time
+/// meets nobody, because sleeping clients change no key. So it lets others go first once in every
+/// turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Crowd {
     /// `None`: nothing is known yet.

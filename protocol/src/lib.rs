@@ -1,13 +1,13 @@
 //! The Redlock protocol as synchronous state machines.
 //!
-//! Inputs are replies, timers and clock readings; outputs are commands. Nothing here owns a socket,
-//! a clock, randomness or a task, so the same machines run in production and under every simulator.
-//! [`NodeSet`] is the entry point; its documentation states the calling order and the clock
-//! contract.
+//! Inputs are replies, timers and clock readings; outputs are commands. The machines have no
+//! socket, clock, source of randomness or task, so they run unchanged in production and under every
+//! simulator. [`NodeSet`] is the entry point; its documentation states the calling order and the
+//! clock contract.
 //!
 //! No code outside this crate compares times, counts votes or chooses connections. Applications use
-//! the crate `redlock-client`, which drives the machines; this one follows its needs and those of
-//! the simulator, so its interface is not stable.
+//! the crate `redlock-client`, which drives the machines. The interface of this crate is not
+//! stable: it changes with the needs of the client and the simulator.
 
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]

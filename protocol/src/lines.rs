@@ -1,9 +1,9 @@
-//! Queues in which one client's uses of the same resource wait for each other.
+//! Queues of one client's uses of the same resource.
 //!
-//! Tasks of one process that want the same lock need not compete for it over the network: they
-//! queue, first come, first served, and only the head of the queue makes attempts. When the head
-//! releases its lease, the next use's SETs follow the releases on the same connections and find the
-//! keys gone.
+//! Tasks of one process that want the same lock do not compete over the network: they queue, first
+//! come, first served, and only the head of the queue makes attempts. When the head releases its
+//! lease, the SETs of the next use follow the releases on the same connections, so that the keys
+//! are gone when the SETs are executed.
 
 use core::fmt;
 use std::collections::VecDeque;

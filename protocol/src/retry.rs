@@ -4,27 +4,29 @@ use core::time::Duration;
 
 use super::time::saturating_nanos;
 
-/// How eagerly an acquisition tries again, and how long it stays silent.
+/// Random delays of an acquisition before its attempts, and its longest silence.
 ///
-/// An acquisition that may wait sleeps until a server tells it that the lock has changed. Then it
-/// draws a short random delay, and attempts unless another client has taken the lock meanwhile. An
-/// acquisition that is limited by a number of attempts sleeps for a random delay between two of
-/// them. Without randomness, two clients can split the nodes between them for ever (catalogue L1,
-/// L2).
+/// An acquisition that may wait sleeps until a server pushes that the lock's key has changed. Then
+/// it waits for a short random delay, and attempts unless another client has taken the lock
+/// meanwhile. An acquisition with a limit of attempts sleeps for a random delay between two
+/// attempts. Without randomness, two clients could split the nodes between them for ever (catalogue
+/// L1, L2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryDelay {
     /// Bound of the first random delays; raised to twice the observed round trip if that is longer.
-    /// For an acquisition that may wait, it is at most `longest`, and follows the number of clients
-    /// that want the same lock. For one that is limited by attempts, it grows with the failures.
+    /// For an acquisition that may wait, the bound is at most `longest`, and adapts to the number
+    /// of clients that want the same lock. For one with a limit of attempts, it grows with the
+    /// failures.
     ///
-    /// A shorter bound hands a lock over sooner. A longer bound costs fewer commands where many
+    /// With a shorter bound a lock is handed over sooner. A longer bound saves commands if many
     /// clients begin to wait for one lock.
     pub first: Duration,
-    /// Upper limit of the bound, unless the first bound is longer. Choose more than two round trips:
-    /// a shorter delay ends before a push can tell that another client has taken the lock.
+    /// Upper limit of the bound, unless the first bound is longer. Choose more than two round
+    /// trips: a shorter delay ends before the push that another client has taken the lock can
+    /// arrive.
     pub longest: Duration,
-    /// Longest time for which a sleeping acquisition sends nothing. Then it asks again, and finds
-    /// out that a server or a connection is gone, or that a server does not tell it of changes.
+    /// Longest time for which a sleeping acquisition sends nothing. Then it asks again, and so
+    /// detects a server or connection that is gone, or a server that does not push.
     pub silence: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Timers of the lock slots: the earliest one tells which use of the lock must act next.
+//! Timers of the lock slots; the earliest timer determines which use of the lock acts next.
 
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,4 +1,4 @@
-//! The time for which a client may believe in a lease.
+//! Validity: the time for which a client may believe in a lease.
 
 use core::time::Duration;
 

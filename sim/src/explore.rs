@@ -1,16 +1,14 @@
-//! Looks for what nobody wrote down: draws random scenarios, judges each by a contract, and shrinks
-//! those that break it.
+//! Draws random scenarios, judges each by a contract, and shrinks those that break it.
 //!
-//! A *plan* is a [`Scenario`] drawn from a seed and a number: a cluster, clients with workloads, and
-//! a random subset of the fault kinds. Nothing else happens to be drawn: a run of a plan is a run of
-//! its scenario with the number as its seed, so a finding is a scenario file that `run` and `replay`
-//! play like any other.
+//! A *plan* is a [`Scenario`] drawn from a seed and a number: a cluster, clients with workloads,
+//! and a random subset of the fault kinds. A run of a plan is a run of its scenario with the number
+//! as its seed, so a finding is a scenario file that `run` and `replay` accept like any other.
 //!
 //! - [`draw`] draws plans that break chosen [`Assumptions`] at most;
-//! - [`Assumptions::broken_by`] says which assumptions a scenario breaks, however it came about;
+//! - [`Assumptions::broken_by`] returns the assumptions that any scenario breaks, drawn or not;
 //! - [`findings`] compares the verdicts of a run with the contract that follows from that;
-//! - [`shrink`] makes the scenario of a finding as small as it gets;
-//! - [`Exploration`] plays many plans on all cores and adds up what it saw.
+//! - [`shrink`] makes the scenario of a finding as small as possible;
+//! - [`Exploration`] runs many plans on all cores and sums up the results.
 
 mod assumptions;
 mod bound;

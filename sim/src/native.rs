@@ -1,5 +1,5 @@
-//! The production client's scripts that are no single command of the masters, in Rust: what the
-//! engine `event` executes in the place of Lua to extend and to introduce.
+//! Rust versions of those scripts of the production client that no single command of the masters
+//! can replace: the engine `event` executes them instead of Lua, for extensions and introductions.
 
 mod canary;
 

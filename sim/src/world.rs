@@ -1,9 +1,9 @@
 //! The simulated world of a run: everything except the clients' own state.
 //!
-//! From the ground: clocks of a host, connections and the queue know nothing about locks.
-//! On them stand the components, each with one owner of its state: the agenda, the clocks of all
-//! hosts, the client processes, the cluster, the protected resource, the faults, the recorder. A
-//! `World` is all of them for one run, and what crosses from one to another: a message, an
+//! At the bottom, the clocks of a host, the connections and the queue know nothing about locks.
+//! Above them are the components, each the owner of its state: the agenda, the clocks of all hosts,
+//! the client processes, the cluster, the protected resource, the faults, the recorder. A `World`
+//! contains all components of one run, and has the operations that involve several: a message, an
 //! execution, a death. The engine that drives the clients takes the next entry of the agenda.
 
 mod agenda;

@@ -9,7 +9,7 @@ use crate::error::{AcquireError, WithError};
 
 /// An acquisition that has not begun: add options, then call [`Acquire::block`].
 ///
-/// Each option means the same as that of [`crate::Acquire`].
+/// The options are those of [`crate::Acquire`].
 #[derive(Clone, Debug)]
 #[must_use = "an acquisition does nothing until `block` or `with` is called"]
 pub struct Acquire<'a> {
@@ -36,13 +36,13 @@ impl<'a> Acquire<'a> {
         Self::new(self.inner.attempts(attempts))
     }
 
-    /// Sets the smallest useful lease: a lease with no more than this left is not handed out.
+    /// Sets the minimum validity: a lease with no more than this left is not delivered.
     pub fn min_validity(self, validity: Duration) -> Self {
         Self::new(self.inner.min_validity(validity))
     }
 
-    /// Extends the lease automatically, within the limit of `keep_alive`, whatever the threads of
-    /// the application do meanwhile.
+    /// Extends the lease automatically, within the limit of `keep_alive`, on the client's own
+    /// thread.
     pub fn keep_alive(self, keep_alive: KeepAlive) -> Self {
         Self::new(self.inner.keep_alive(keep_alive))
     }
@@ -57,8 +57,7 @@ impl<'a> Acquire<'a> {
         block_on(self.inner).map(Lease::new)
     }
 
-    /// Acquires the lock, runs `work` under it, and releases it. A panic in the work releases it,
-    /// too.
+    /// Acquires the lock, runs `work` under it, and releases it, also if the work panics.
     ///
     /// The work is not stopped when the lease is over: it calls [`Lease::check`] before each
     /// effect.

@@ -51,14 +51,15 @@ impl Lease {
         self.inner.check(need)
     }
 
-    /// Returns the number of nodes that have the key of this lease, and that may have it.
+    /// Returns the number of nodes that are known to have the key of this lease, and the number
+    /// that may have it.
     #[must_use]
     pub fn votes(&self) -> Votes {
         self.inner.votes()
     }
 
-    /// As [`Lease::check`], and checks that a majority of the nodes is known to have the key. It
-    /// asks nobody.
+    /// As [`Lease::check`], and checks that a majority of the nodes is known to have the key. Sends
+    /// nothing.
     ///
     /// # Errors
     ///
@@ -67,7 +68,7 @@ impl Lease {
         self.inner.check_confirmed(need)
     }
 
-    /// Returns a handle by which another thread can wait for the end of the lease.
+    /// Returns a handle with which another thread can wait for the end of the lease.
     ///
     /// ```no_run
     /// # fn example(lease: redlock_client::blocking::Lease) {
@@ -90,17 +91,18 @@ impl Lease {
         Lost { inner: self.inner.lost() }
     }
 
-    /// Extends the lease to `ttl` from now, less drift. Blocks until a majority has confirmed it,
-    /// but no longer than the lease lives.
+    /// Extends the lease to `ttl` from now, less drift. Blocks until a majority has confirmed the
+    /// extension, but no longer than until the deadline.
     ///
     /// # Errors
     ///
-    /// The lease is unchanged: its deadline has not moved, unless the lease was lost meanwhile.
+    /// If the lease was not extended. Its deadline is unchanged, unless the lease was lost
+    /// meanwhile.
     pub fn extend(&self, ttl: Duration) -> Result<Deadline, ExtendError> {
         block_on(self.inner.extend(ttl))
     }
 
-    /// Keeps the keys until they expire, without releasing them.
+    /// Leaves the keys to expire instead of releasing them.
     pub fn leave_until_expiry(self) -> Deadline {
         self.inner.leave_until_expiry()
     }
@@ -111,7 +113,7 @@ impl Lease {
         self.inner.owner()
     }
 
-    /// Releases the lock and returns the nodes' answers. Blocks for one node timeout at most.
+    /// Releases the lock and returns the outcome. Blocks for one node timeout at most.
     pub fn release(self) -> Released {
         block_on(self.inner.release())
     }

@@ -1,8 +1,8 @@
 //! Handshake: commands sent on every new connection before the machines may use it.
 //!
 //! All of them go out in one burst. Servers and proxies that lack a command answer it with an
-//! error. Only three errors matter: those of authentication and of the database, and that the
-//! server is too busy to say whether it pushes.
+//! error. Only three errors matter: a failed authentication, an invalid database, and a server that
+//! is too busy to answer whether it can push.
 
 use std::io;
 

@@ -1,15 +1,16 @@
-//! Commands of one connection that are written and not answered yet.
+//! Commands of one connection that are written but not answered yet.
 //!
 //! Replies carry no identifier: a server answers in the order of the commands, and the machines
-//! match replies by that order. Some commands are written more than once. If the server rejects a
-//! command's form, the command is written again in another form, behind all others. If a refused
+//! match replies by that order. Some commands are written more than once. If the server rejects the
+//! form of a command, the command is written again in another form, after all others. If a refused
 //! SET does not show the key's holder, a query for the holder is written in the same way. Replies
-//! to commands written in between are kept back until the final reply has come. So the machines see
-//! one reply to every command, in their order. To them a command that was written again is a slow
-//! one. That is safe: an owner-checked command may be executed at any time without harm.
+//! to commands written in between are held back until the final reply has arrived. So the machines
+//! see one reply per command, in order; a command that was written again is only a slow one. That
+//! is safe, because an owner-checked command does no harm whenever it is executed.
 //!
-//! A look or read behind a command that is written again would be executed in front of it: it would
-//! not see the change, and the change would drop its registration. So it is written again, too.
+//! A look or read that follows a command which is written again would be executed before it: it
+//! would not see the change, and the change would end its registration. So it is written again,
+//! too.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Carries out what the machines say, until they have no more to say.
+//! Executes the commands of the machines and handles their events, until there are no more.
 
 use redlock_protocol::{BootInstant, Command, Event, Fresh, LockId, ReleaseOutcome, Token};
 

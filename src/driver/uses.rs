@@ -1,4 +1,4 @@
-//! Uses of a lock that callers hold handles of: acquisitions and leases.
+//! Uses of a lock for which callers have handles: acquisitions and leases.
 
 mod calls;
 

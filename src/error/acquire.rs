@@ -36,7 +36,7 @@ pub enum AcquireErrorKind {
     /// to the nodes.
     NoRuntime,
     /// A majority was not asked within the node timeout, because this client had more to send than
-    /// its connections take. Run fewer tasks at once, or use a longer node timeout.
+    /// its connections accept. Run fewer tasks at once, or use a longer node timeout.
     Overloaded,
     /// No majority was possible without nodes that are in quarantine, because they may have
     /// forgotten leases.
@@ -92,8 +92,7 @@ impl AcquireError {
         &self.nodes
     }
 
-    /// Returns the time after which another attempt can succeed, if nothing else happens until
-    /// then.
+    /// Returns the time until another attempt can succeed, if nothing else changes.
     ///
     /// - [`AcquireErrorKind::Quarantined`]: when the votes of a majority of the nodes count again.
     /// - [`AcquireErrorKind::Taken`]: when the blocking keys have expired on a majority of the
@@ -101,7 +100,7 @@ impl AcquireError {
     ///   the nodes reported it (`PTTL`, sent after the last attempt), or if another task of this
     ///   client holds the lease.
     ///
-    /// `None` with any other kind.
+    /// `None` for any other kind.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after
@@ -175,7 +174,7 @@ impl fmt::Display for AcquireError {
 
 impl std::error::Error for AcquireError {}
 
-/// Reason why work under the lock was not done, or may not have been done alone.
+/// Reason why work under the lock was not done, or was done partly without the lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WithError<T> {

@@ -110,7 +110,7 @@ pub enum EndpointError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TtlError {
-    /// Such a lease would outlive other clients' quarantine of a restarted node.
+    /// Longer than `fleet_max_ttl`: such a lease could outlive the quarantine of a restarted node.
     #[error("longer than fleet_max_ttl, the longest TTL of any client of these nodes")]
     BeyondFleet,
     /// Longer than ten years. The bound avoids overflows in the client and the server.
@@ -122,7 +122,7 @@ pub enum TtlError {
     /// The lease would be over when it begins.
     #[error("not longer than the drift allowance of 1 % and 2 ms")]
     WithinDrift,
-    /// Zero: the key would never exist.
+    /// Zero.
     #[error("zero")]
     Zero,
 }

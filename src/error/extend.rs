@@ -22,7 +22,7 @@ pub enum ExtendErrorKind {
     /// The lease is over.
     Lost(LostReason),
     /// A majority was not asked within the node timeout, because this client had more to send than
-    /// its connections take.
+    /// its connections accept.
     Overloaded,
     /// Too few nodes answered, or too few of them still had the key.
     TooFewNodes,
@@ -30,7 +30,7 @@ pub enum ExtendErrorKind {
     TooMany,
     /// The answers came too late: at the old deadline or after it.
     TooSlow,
-    /// The extended lease would not end later than the lease does now.
+    /// The new deadline would not be later than the present one.
     WouldShorten,
 }
 

@@ -15,12 +15,13 @@ pub enum LostReason {
     Closed,
     /// The deadline of the lease has passed, or is about to.
     DeadlinePassed,
-    /// The deadline of the lease has passed, or is about to: its keep-alive limit was reached.
+    /// The deadline of the lease has passed, or is about to, because its keep-alive limit was
+    /// reached.
     KeepAliveEnded,
-    /// The deadline of the lease has passed, or is about to: keep-alive was on, but too few nodes
-    /// confirmed the last extension in time.
+    /// The deadline of the lease has passed, or is about to, because too few nodes confirmed the
+    /// last keep-alive extension in time.
     KeepAliveFailed,
-    /// So many nodes lost the key that another client can get a majority.
+    /// So many nodes have lost the key that another client can get a majority.
     KeysGone,
     /// The lease was released.
     Released,
@@ -83,17 +84,17 @@ impl From<LostReason> for CheckError {
     }
 }
 
-/// Outcome of a release. In every case the lease is over, and the client goes on trying.
+/// Outcome of a release. In every case the lease is over. The client retries unconfirmed releases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Released {
-    /// Every node that can have had the key answered, and none had the key any more.
+    /// Every node that could have had the key has answered, and none had it any more.
     AlreadyExpired,
-    /// Every node that can have had the key answered, and none has the key now. A node that was
-    /// unreachable during the acquisition was sent no key, and has nothing to confirm.
+    /// Every node that could have had the key has answered, and none has it now. A node that was
+    /// unreachable during the acquisition was sent no SET, and has nothing to confirm.
     Confirmed,
-    /// These nodes may have the key and have not confirmed its deletion. They may keep it until it
-    /// expires.
+    /// These nodes may have the key and have not confirmed its deletion. They may keep the key
+    /// until it expires.
     Unconfirmed(Vec<NodeAnswer>),
 }
 
@@ -106,7 +107,7 @@ pub struct Closed {
 
 impl Closed {
     /// Returns the nodes that have unanswered commands, or are owed releases. They may keep keys
-    /// until those expire. The client goes on trying as long as its runtime does.
+    /// until these expire. The client keeps trying as long as its runtime exists.
     #[must_use]
     pub fn left(&self) -> &[NodeAnswer] {
         &self.left

@@ -8,7 +8,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NodeVerdict {
-    /// The node was not asked: no connection took the command in time.
+    /// The node was not asked: no connection accepted the command in time.
     #[default]
     NotAsked,
     /// The node was asked, and had not answered when the attempt was settled.
@@ -50,8 +50,8 @@ pub struct NodeAnswer {
     pub node: String,
     /// The node's answer.
     pub verdict: NodeVerdict,
-    /// Time from the start of the attempt until the verdict was known; zero if there was no attempt
-    /// or no answer.
+    /// Time from the start of the attempt to the verdict; zero if there was no attempt or no
+    /// answer.
     pub after: Duration,
     /// Last error of the node or its connection, as the server or system worded it.
     pub error: Option<Arc<str>>,

@@ -1,4 +1,4 @@
-//! The key of one lock on every node, for people who ask who holds it, and who must break it.
+//! The key of one lock on every node: for people who want to know its holder, or must break it.
 
 use core::fmt;
 use core::time::Duration;
@@ -36,12 +36,12 @@ pub struct NodeLock {
     pub key: Result<Option<StoredKey>, Arc<str>>,
 }
 
-/// Value and remaining life of a key. `Debug` does not show the value: who knows it can release the
-/// lock.
+/// Value and remaining time to live of a key. `Debug` does not show the value, because it suffices
+/// to release the lock.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoredKey {
-    /// Value of the key: of a lease of this client, the bytes of its
+    /// Value of the key. For leases of this client these are the bytes of the
     /// [`OwnerToken`](crate::OwnerToken).
     pub value: Vec<u8>,
     /// Time until the key expires; `None` if it never does.
@@ -64,15 +64,15 @@ pub enum Holding<'a> {
         /// happens.
         remaining: Option<Duration>,
     },
-    /// Too few nodes answered: a value may be on a majority of the nodes or not.
+    /// Too few nodes answered: it is unknown whether a value is on a majority of the nodes.
     Unknown,
 }
 
 impl Redlock {
-    /// Reads the key of `resource` on every node. For people: who holds this lock, and for how long
-    /// yet? The answer is out of date when it arrives, and no reason to work without a lease.
+    /// Reads the key of `resource` on every node, to show people who holds the lock and for how
+    /// long. The answer may be outdated when it arrives: do not work without a lease because of it.
     ///
-    /// Takes as long as [`Redlock::inspect`] at most.
+    /// Takes no longer than [`Redlock::inspect`].
     ///
     /// ```no_run
     /// # async fn example(redlock: redlock_client::Redlock) {
@@ -102,13 +102,13 @@ impl Redlock {
         LockInspection { resource: resource.to_vec(), nodes: nodes.collect() }
     }
 
-    /// Deletes the keys that `seen` shows, each only if it still has the value that was seen.
-    /// Returns the state of the lock after it.
+    /// Deletes the keys in `seen`, each only if it still has the same value. Returns the state of
+    /// the lock afterwards.
     ///
     /// An emergency measure: **it takes the lock away from a holder that may be at work.** A holder
-    /// that uses this client hears of it if its servers push (see [`Lease::lost`]); any other one
-    /// goes on until its lease ends. Until then two can work at once. A lock that nobody breaks is
-    /// free when its keys expire.
+    /// that uses this client learns of it if its servers push (see [`Lease::lost`]). Any other
+    /// holder continues until its lease ends, and two holders can work at once until then. Without
+    /// this call, the lock is free when its keys expire.
     ///
     /// [`Lease::lost`]: crate::Lease::lost
     pub async fn break_lock(&self, seen: &LockInspection) -> LockInspection {

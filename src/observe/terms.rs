@@ -81,7 +81,7 @@ pub enum AttemptError {
     /// Another owner has the lock: a majority of the nodes showed keys of one other attempt, or
     /// another use of this client holds the lease.
     Taken,
-    /// Too few nodes answered to know whether another owner has the lock.
+    /// Too few nodes answered: it is unknown whether another owner has the lock.
     TooFewNodes,
     /// A majority answered, but too late for the lease to have enough time left.
     TooSlow,

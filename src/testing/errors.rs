@@ -1,4 +1,4 @@
-//! Errors that a test makes itself.
+//! Errors that a test constructs.
 
 use core::time::Duration;
 

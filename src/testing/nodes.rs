@@ -19,12 +19,12 @@ const TTL: Duration = Duration::from_secs(10);
 /// Longest TTL of the fleet, of [`Nodes::builder`].
 const FLEET_MAX_TTL: Duration = Duration::from_secs(30);
 
-/// Simulated Redis servers in memory, for tests of code that locks. Clones are the same nodes.
+/// Simulated Redis servers in memory, for tests of code that locks. Clones refer to the same nodes.
 ///
 /// Places are counted from 0, as in [`Builder::nodes`]. New nodes vote at once. Time is that of the
 /// tokio runtime: with `#[tokio::test(start_paused = true)]` no test waits.
 ///
-/// A client hears of a fault when its tasks run: await something after it, for example
+/// A client notices a fault when its tasks run: await something after it, for example
 /// [`Nodes::advance`].
 #[derive(Clone)]
 pub struct Nodes {
@@ -60,11 +60,11 @@ impl Nodes {
     }
 
     /// Replaces the nodes and the environment of `builder`, for example the application's own, by
-    /// these nodes. Other settings stay. Call it last: [`Builder::background_thread`] after it
-    /// would undo it.
+    /// these nodes. Other settings stay. Call it last: a later [`Builder::background_thread`] would
+    /// undo it.
     ///
-    /// A client with a [`Builder::canary_key`] of its own has never seen the nodes: with the
-    /// default guard they do not vote for `fleet_max_ttl`.
+    /// If the client has its own [`Builder::canary_key`], the nodes have no canary of that name:
+    /// with the default guard they do not vote for `fleet_max_ttl`.
     pub fn redirect(&self, builder: Builder) -> Builder {
         let environment = MemoryEnvironment(Arc::clone(&self.fleet));
         builder.nodes((0..self.count).map(url)).environment(Arc::new(environment))
@@ -82,8 +82,8 @@ impl Nodes {
         self.fleet.turn(|nodes, _, wakes| nodes[place].stop(wakes));
     }
 
-    /// Starts the stopped server process at `place`, with the keys that it had; or lets a hanging
-    /// one continue, which then executes the requests it was sent meanwhile.
+    /// Starts the stopped server process at `place` with the keys that it had, or lets a hung one
+    /// continue, which then executes the requests that it received meanwhile.
     ///
     /// Without a promise ([`RestartGuard`](crate::RestartGuard)) clients that knew the old process
     /// do not count the new one's votes for `fleet_max_ttl`, as in production.
@@ -97,8 +97,8 @@ impl Nodes {
         self.fleet.turn(|nodes, at, wakes| nodes[place].start(at, wakes));
     }
 
-    /// Makes the node at `place` silent until [`Nodes::start`]: connections open and stay open, and
-    /// nothing is executed or answered.
+    /// Makes the node at `place` hang until [`Nodes::start`]: it accepts and keeps connections, but
+    /// executes and answers nothing.
     ///
     /// # Panics
     ///
@@ -141,7 +141,7 @@ impl Nodes {
         self.fleet.turn(|nodes, at, _| has(nodes, at))
     }
 
-    /// Lets `time` pass. Everything that is due meanwhile happens, each at its time.
+    /// Lets `time` pass. Everything that is due meanwhile happens at its own time.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! The blocking client: threads wait, while the world goes on in this one.
+//! The blocking client: other threads wait, while this thread drives the nodes and the clock.
 
 use std::thread;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The names of a client's metrics are a promise: dashboards and alerts rely on them.
+//! Names of a client's metrics. They must not change: dashboards and alerts rely on them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! Errors of a failed acquisition: somebody has the lock, nobody has it, or nobody knows.
+//! Errors of a failed acquisition: the lock is taken, it is free, or its state is unknown.
 
 use redlock_client::{AcquireErrorKind, Redlock};
 

@@ -1,4 +1,4 @@
-//! Leases that hear of the loss of their keys.
+//! Leases that detect the loss of their keys.
 
 use std::future::pending;
 use std::time::Duration;

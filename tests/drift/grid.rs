@@ -1,11 +1,11 @@
-//! Runs in which a holder's clocks are slow and a master's are fast, and the closed form for the
-//! rates at which a lease gives up enough.
+//! Runs in which a holder's clocks are slow and a master's are fast, and the closed form for a
+//! sufficient drift allowance.
 //!
-//! With a client that runs at `1 − ρc`, a master at `1 + ρi`, a TTL of which the share `f` and a
-//! constant `pad` are given up, a lease is safe at a master iff
-//! `(TTL·(1 − f) − pad) / (1 − ρc) ≤ (TTL − 1 ms) / (1 + ρi)` (catalogue §2): the holder stops
-//! believing before the key can be gone. A key lives for up to a millisecond longer than that,
-//! depending on the phase of the master's clock within its millisecond.
+//! With a client that runs at `1 − ρc`, a master at `1 + ρi`, a TTL, and a drift allowance of the
+//! share `f` of the TTL plus a constant `pad`, a lease is safe at a master iff `(TTL·(1 − f) − pad)
+//! / (1 − ρc) ≤ (TTL − 1 ms) / (1 + ρi)` (catalogue §2): the holder stops believing before the key
+//! can be gone. A key lives for up to a millisecond longer than that, depending on the phase of the
+//! master's clock within its millisecond.
 
 use lock_judge::oracle::{Judgement, Violation};
 use lock_judge::scenario::{Case, File, Property};

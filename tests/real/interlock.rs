@@ -1,4 +1,4 @@
-//! Our lock and rslock's are the same lock: same key, same value, same release.
+//! Our client and rslock exclude each other: same key, same form of value, same release.
 
 use std::time::Duration;
 

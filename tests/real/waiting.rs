@@ -1,4 +1,4 @@
-//! Waiting for a lock of another client: what wakes a waiter, and what the wait costs the servers.
+//! Waiting for a lock of another client: events that wake a waiter, and the load on the servers.
 
 use std::time::{Duration, Instant};
 

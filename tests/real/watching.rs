@@ -1,4 +1,4 @@
-//! Leases that hear from their servers that keys are gone.
+//! Leases whose keys vanish, and the servers' reports of that.
 
 use std::time::Duration;
 

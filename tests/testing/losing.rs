@@ -1,4 +1,4 @@
-//! Leases that a test loses, and errors that it makes.
+//! Leases that a test ends, and errors that it constructs.
 
 use std::future::{Future, pending};
 use std::pin::Pin;

@@ -11,8 +11,8 @@ use rustix::process::{
 
 use crate::exit::{Exit, Stop};
 
-/// Makes this process the parent of processes whose own parent has ended, where the system can: it
-/// then hears of their ends. Process 1 is their parent anyway.
+/// Makes this process the parent of orphaned descendants, if the system supports that, so that it
+/// is notified when they end. Process 1 is their parent anyway.
 pub(super) fn adopt_orphans() {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     // Without it the ends of orphans are noticed by looking.

@@ -1,9 +1,9 @@
-//! Ends the command in time: the lease must outlive it.
+//! Ends the command before its lease ends.
 //!
 //! | event | to the command's group |
 //! | --- | --- |
 //! | a signal to this process | the same signal |
-//! | the grace is all that is left of the lease | SIGTERM, and SIGKILL when the lease is over |
+//! | the lease has only the grace left | SIGTERM, and SIGKILL when the lease is over |
 //! | the lease is lost without warning | SIGTERM, and SIGKILL after the grace |
 //! | the command has ended, and left processes behind | SIGTERM, and SIGKILL after the grace |
 
@@ -23,7 +23,8 @@ use crate::say::say;
 
 /// Time for the system to end a process after SIGKILL.
 const KILL_WITHIN: Duration = Duration::from_secs(10);
-/// Interval of looks at a group whose own parent is gone, where the system does not tell of ends.
+/// Interval of checks of a group without a parent, if the system does not report the ends of its
+/// processes.
 const GLANCE: Duration = Duration::from_millis(50);
 
 /// Reason why the command did not run to its end under the lease.

@@ -1,5 +1,5 @@
-//! The terminal, lent to the command while it runs: a group that does not have it is stopped when
-//! it reads.
+//! Makes the command's process group the foreground group of the terminal while the command runs: a
+//! background group is stopped when it reads from the terminal.
 
 use std::io::{IsTerminal, stdin};
 

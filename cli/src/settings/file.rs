@@ -1,5 +1,5 @@
-//! The TOML file. A message has file, line and column, and never a part of the text: URLs have
-//! passwords.
+//! The TOML file. A message has file, line and column, but never a part of the text, because URLs
+//! can contain passwords.
 
 use core::fmt;
 use core::ops::Range;

@@ -17,10 +17,11 @@ pub(super) struct Pending {
     pub(super) since: BootInstant,
     /// When the command was handed to the transport: the link's patience runs from here.
     pub(super) written_at: Option<BootInstant>,
-    /// The node timeout has passed. The lock that sent the command has been told that there is no
+    /// The node timeout has passed. The lock that sent the command was informed that there is no
     /// answer, and a late answer will be dropped.
     pub(super) overdue: bool,
-    /// The vote counts only after the introduction right behind the command has been answered.
+    /// The vote counts only after the introduction that directly follows the command has been
+    /// answered.
     pub(super) confirmed_behind: bool,
 }
 

@@ -1,19 +1,20 @@
 //! Extends a lease, and sets missing keys again.
 //!
 //! A round asks every node to prolong the lease's key if the key is still there. A success is valid
-//! only if each counted key was there *all the time* since the grant: then no other attempt can
-//! have had a majority meanwhile. So an answer counts only in the cases below; any other key that
-//! is there is *young*:
+//! only if each counted key has existed *all the time* since the grant, because then no other
+//! attempt can have had a majority meanwhile. So an answer counts only in the following cases. Any
+//! other existing key is *young*.
 //!
 //! - The node answered the attempt's SET before the grant, and has been sent no SET of the attempt
 //!   since.
-//! - The node's key is younger than the grant (a repair, or a SET whose answer came late or never),
-//!   and a round that began *after the key was known* has succeeded without it. That success shows
-//!   that no other attempt had a majority up to the round's beginning, hence none before the key
-//!   was there.
+//! - The node's key is younger than the grant (it was set again, or its SET was answered late or
+//!   never), and a round that began *after the key was known* has succeeded without it. That
+//!   success shows that no other attempt had a majority before the round began, and so none before
+//!   the key existed.
 //!
-//! After a SET of unknown outcome, the client cannot tell whether the SET was executed, or will be
-//! later, until the node reports that it has the key. The node is sent no other SET before that.
+//! After a SET with an unknown outcome, the client does not know whether the SET was executed or
+//! will be executed later, until the node reports the key. Before that, the client sends the node
+//! no other SET.
 
 use core::time::Duration;
 

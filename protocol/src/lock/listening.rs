@@ -1,16 +1,16 @@
 //! Waiting without polling: a use whose attempt has failed sleeps until its lock may be free.
 //!
-//! The use *looks* at a node's key. The reply says how long the key lives, and from then on the
-//! node pushes the key's next change. A push is a hint, never a proof: it makes the use look again,
-//! and the votes of an attempt decide as ever.
+//! The use *looks* at a node's key. The reply contains the key's remaining time to live, and from
+//! then on the node pushes the key's next change. A push is only a hint: it makes the use look
+//! again, and the votes of an attempt decide.
 //!
 //! - **Asleep**, the use sends nothing. At first it listens to one node, and after a moment to so
-//!   many that no majority can become free unheard. It wakes when one of them pushes a change, or
-//!   when enough keys have expired. After a long silence it looks again.
-//! - **Awake**, it draws a random delay, and listens meanwhile. If another client takes the lock,
-//!   the push for that comes within the delay, and the use sleeps on. Otherwise it attempts.
-//! - Nodes that do not push cannot wake it. Where too few nodes do, the use attempts at intervals
-//!   that grow with the time it has waited.
+//!   many nodes that no majority can become free without a push to the use. It wakes when one of
+//!   them pushes a change, or when enough keys have expired. After a long silence it looks again.
+//! - **Awake**, it draws a random delay, and listens meanwhile. If a push within the delay shows
+//!   that another client has taken the lock, the use sleeps again. Otherwise it attempts.
+//! - If too few nodes push to wake the use, it attempts at intervals that grow with the time it has
+//!   waited.
 
 mod canonical;
 mod rules;

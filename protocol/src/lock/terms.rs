@@ -33,8 +33,8 @@ pub struct LockConfig {
     /// Permits plain owner-checked SETs as extensions on nodes that support them
     /// ([`Op::Extend`](crate::Op::Extend)).
     pub plain_extensions: bool,
-    /// Watches a lease that is held for more than a moment: the nodes are asked whether they have
-    /// its key, and push the key's changes, so that the lease hears of its loss.
+    /// Watches a lease that is held for more than a moment: the client reads the lease's key on the
+    /// nodes, and the nodes push the key's changes, so that a loss of keys is noticed.
     pub watched: bool,
 }
 
@@ -137,12 +137,12 @@ pub enum ExtendError {
 /// Nodes that have the key of a lease, by what they have said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Votes {
-    /// Nodes whose last word is that they have the key, and that would have told of its loss since:
-    /// the connection is the same, and pushes changes. A lease that is not watched yet was granted
-    /// a moment ago, and every vote for it is confirmed.
+    /// Nodes that last reported the key and would have pushed its loss since: the connection is the
+    /// same, and pushes changes. A lease that is not watched yet was granted a moment ago; every
+    /// vote for it counts as confirmed.
     pub confirmed: NodeMask,
-    /// All nodes but those that are known to lack the key. Some of them may have said that they have
-    /// it, and do not push.
+    /// All nodes but those that are known to lack the key. Some of these may have reported the key
+    /// but do not push.
     pub possible: NodeMask,
 }
 

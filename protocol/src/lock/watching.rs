@@ -1,16 +1,18 @@
-//! A lease that hears of its losses.
+//! A lease that detects the loss of its keys.
 //!
-//! A lease that lives for more than a moment *reads* its key on every node. The reply says whether
-//! the node has the lease's token, and from then on the node pushes the key's next change.
+//! The client *reads* the key of a lease that is held for more than a moment on every node. The
+//! reply says whether the node has the lease's token, and from then on the node pushes the key's
+//! next change.
 //!
-//! - The lease's own extension, its own SET and the end of a connection drop what the node would
-//!   push. So a read follows behind each of them.
-//! - A push, of this key or of all keys, and a new connection make the lease read on *all* nodes: a
-//!   push is a hint, and whatever took one key may have taken others.
-//! - Only a node's own reply shows that it lacks the key. The lease is lost as soon as the nodes
-//!   that lack it leave no majority; a node that is silent, or does not push, is no evidence.
+//! - The lease's own extension, its own SET and the end of a connection end the registration for
+//!   the push. So a read follows each of them.
+//! - After a push, of this key or of all keys, and after a new connection, the client reads the key
+//!   on *all* nodes: a push is a hint, and the cause of one loss may have caused others.
+//! - Only a node's own reply shows that it lacks the key. The lease is lost as soon as so many
+//!   nodes lack the key that no majority is left. A node that is silent or does not push is no
+//!   evidence.
 //!
-//! Extensions trust no node for what a read has shown.
+//! No answer of an extension counts because of a read.
 
 mod canonical;
 
@@ -54,12 +56,12 @@ pub(crate) struct Watching {
     away: NodeMask,
     /// Nodes that do not push.
     deaf: NodeMask,
-    /// Nodes whose last word is that they have the key.
+    /// Nodes that last reported the key.
     has: NodeMask,
     /// Nodes whose last read showed that they lack the key, and that were sent no SET since.
     lacks: NodeMask,
-    /// Nodes that may have lost the key since their last word: they pushed, lost the connection, or
-    /// did not answer a read. Only a read that registers the key ends the doubt.
+    /// Nodes that may have lost the key since their last report: they pushed, lost the connection,
+    /// or did not answer a read. Only a read that registers the key ends the doubt.
     unsure: NodeMask,
     /// Number of pushes that came without a loss, and the instant of the last one.
     idle_pushes: u32,

@@ -1,6 +1,6 @@
-//! The first attempts of a new client wait for its connections. The time that connections take to
-//! open counts neither against the attempt, whose T1 has not been read, nor against the node
-//! timeout, because the nodes have not been asked.
+//! The first attempts of a new client wait for its connections. The time to open connections counts
+//! neither against the attempt, because its T1 has not been read, nor against the node timeout,
+//! because no command has been sent.
 
 use super::{Event, NodeSet};
 use crate::command::LockId;

@@ -1,4 +1,4 @@
-//! Many clients that want one lock: who gets it, how soon, and how often they ask.
+//! Many clients that want one lock: fairness, waiting times and number of commands.
 
 mod contest;
 

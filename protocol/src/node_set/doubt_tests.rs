@@ -1,4 +1,5 @@
-//! What makes a client's leases doubt their keys, and what does not, one rule per test.
+//! Events that cast doubt on the keys of a client's leases, and events that do not, one rule per
+//! test.
 
 use super::*;
 use crate::command::Op;

@@ -57,8 +57,8 @@ impl NodeSet {
         self.links[node.get()].round_trip()
     }
 
-    /// Returns the round trip within which a majority of the nodes has replied lately. A reply that
-    /// came after the node timeout is none.
+    /// Returns the round trip within which a majority of the nodes has replied lately. Replies
+    /// after the node timeout do not count.
     pub(super) fn quorum_round_trip(&self) -> Duration {
         let mut all = [Duration::ZERO; MAX_NODES];
         for (place, link) in self.links.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Wake-ups of uses: pushes, changes by this client itself and connections wake those that wait, and
-//! make leases doubt their keys.
+//! Pushes, changes by this client itself and connections: they wake waiting uses, and cast doubt on
+//! the keys of leases.
 
 use super::{Event, NodeSet};
 use crate::command::{LockId, ResourceId};

@@ -1,5 +1,5 @@
-//! Reports for people and programs: pages, tables and files that say what was expected, what
-//! happened and why.
+//! Reports for people and programs: pages, tables and files with the expectations, the results and
+//! their causes.
 //!
 //! Every report is a function of its input alone: no date, no path and no float in a text. The same
 //! runs give the same bytes.

@@ -1,6 +1,6 @@
 //! Identities of nodes, servers, clients, hosts, commands, writes, faults and so on, tables and
-//! sets that are indexed by them, and what else names the parts of a run. This module imports no
-//! other module, so that every other module can use it.
+//! sets that are indexed by them, and other names for parts of a run. This module imports no other
+//! module, so that every other module can use it.
 
 mod fault_set;
 mod set;

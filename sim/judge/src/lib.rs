@@ -1,10 +1,10 @@
-//! Judges runs of Redis locks: who believed that the lock was theirs, whether two did at once, and
-//! which assumption broke.
+//! Judges runs of Redis locks: when clients believed that they held the lock, whether two of them
+//! did at once, and which assumption broke.
 //!
-//! A [`scenario`] says what the clients and the faults do, and which verdicts are expected. A run of
-//! it, by whatever engine, is a [`history`]: a list of events, with readings of clocks beside true
-//! time. The [`oracle`] reads a history and gives a verdict for each property. This crate knows no
-//! engine, and runs nothing.
+//! A [`scenario`] says what the clients and the faults do, and which verdicts are expected. A run
+//! on any engine is recorded as a [`history`]: a list of events with true times and clock readings.
+//! The [`oracle`] reads a history and gives a verdict for each property. This crate does not depend
+//! on an engine.
 
 #![forbid(unsafe_code)]
 

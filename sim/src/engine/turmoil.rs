@@ -1,10 +1,9 @@
 //! Engine that runs the real client on tokio, including RESP bytes, over turmoil's simulated TCP.
 //!
 //! Turmoil only moves bytes. Masters, network, clocks, faults and the history belong to the world,
-//! as in the engine `event`: a message has arrived when the world says so, whatever turmoil has
-//! already carried. Every client runs as one future beneath one gate; otherwise a stop would stop
-//! only a part of the client. Clients act at whole milliseconds; everything else acts at its own
-//! time.
+//! as in the engine `event`: the world decides when a message arrives, even if turmoil has already
+//! carried it. Every client runs as one future behind one gate, so that a stop of the process stops
+//! all of it. Clients act at whole milliseconds; everything else acts at its own time.
 
 mod application;
 mod client;

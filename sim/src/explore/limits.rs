@@ -1,5 +1,5 @@
-//! Limits within which a client can do what its liveness promises say. What is slower or lasts longer
-//! is drawn as a fault, which a judge sees and excuses; plans keep these limits, and so do the
+//! Limits within which a client can keep its liveness promises. Slower or longer conditions are
+//! drawn as faults, which the oracle sees and excuses. Plans keep these limits, and so do the
 //! scenarios that plans are shrunk to.
 
 use lock_judge::scenario::{Client, FaultKind, Scenario, Span};

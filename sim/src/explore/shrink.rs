@@ -1,9 +1,8 @@
-//! Makes the scenario of a finding smaller for as long as the same thing goes wrong.
+//! Makes the scenario of a finding smaller as long as it still shows the same finding.
 //!
-//! Works on the scenario's tree of values, as it stands in a file: an item of a list, a key of a
-//! table or the digits of a time are taken away wherever they are, so every part of the format is
-//! shrunk without being known here. What is no valid scenario any more, or breaks an assumption that
-//! the plan kept, is no candidate.
+//! Works on the scenario's tree of values, as in a file: it removes items of lists, keys of tables
+//! and digits of times anywhere, so that this code need not know the format. A candidate must be a
+//! valid scenario, and must not break an assumption that the plan kept.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

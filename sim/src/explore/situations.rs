@@ -1,5 +1,5 @@
-//! Rare situations that a run can come into. An exploration that never saw one says so: what was
-//! never reached was never tested.
+//! Rare situations of a run. An exploration reports those that never occurred, because they were
+//! not tested.
 
 use std::collections::BTreeSet;
 

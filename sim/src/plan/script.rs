@@ -1,4 +1,4 @@
-//! The operations of one application, and how far it has come.
+//! The operations of one application, and its progress.
 
 use super::{Op, PlannedOp};
 

@@ -1,8 +1,8 @@
-//! The recorder: writes down what happens to the lock, as masters and workers report it.
+//! The recorder: records what masters and workers report about the lock.
 //!
-//! The worker behind a command's attempt is known only when that worker says that it entered. Until
-//! then attempts have preliminary numbers, in the order in which they begin; [`super::history_builder`]
-//! assigns their final ids afterwards.
+//! The worker of an attempt is known only when it reports `ENTER`. Until then attempts have
+//! preliminary numbers, in the order in which they begin; [`super::history_builder`] assigns their
+//! final ids afterwards.
 
 mod log;
 

@@ -1,4 +1,4 @@
-//! Messages: how they leave, and what becomes of them where they arrive.
+//! Messages: their departure, and their effect on arrival.
 
 use lock_judge::history::EventKind;
 use lock_judge::ids::{ConnectionId, ServerId};

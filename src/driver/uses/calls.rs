@@ -1,4 +1,4 @@
-//! Calls of the handles: acquisitions and leases ask the driver for what they need.
+//! Functions of the driver that the handles call: acquisitions and leases.
 
 use core::task::{Context, Poll};
 use core::time::Duration;

@@ -1,4 +1,4 @@
-//! State of the nodes' keys, as the looks of a waiting use have shown it.
+//! State of the nodes' keys according to the looks of a waiting use.
 
 use crate::quorum::{MAX_NODES, NodeCount, NodeIndex, NodeMask};
 use crate::time::BootInstant;

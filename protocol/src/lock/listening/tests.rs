@@ -1,4 +1,4 @@
-//! Rules of a use that waits, one per test: five nodes, of which a test decides when they reply,
+//! Rules of a use that waits, one per test. There are five nodes; the test decides when they reply,
 //! push and forget.
 
 mod faults;

@@ -87,7 +87,7 @@ impl Stop {
         Self { exit: Exit::Usage, message: message.to_string() }
     }
 
-    /// An error that is nobody's fault but the program's or the system's.
+    /// An error of the program or the system.
     pub(super) fn internal(error: impl Display) -> Self {
         Self { exit: Exit::Internal, message: format!("error: {error}") }
     }

@@ -1,4 +1,4 @@
-//! `explore`: plays drawn plans and stores what their contract rules out.
+//! `explore`: runs random plans, and stores the findings.
 
 use std::collections::BTreeMap;
 use std::fs;

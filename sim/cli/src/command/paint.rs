@@ -1,4 +1,4 @@
-//! Colours of the output. A terminal shows them; elsewhere, `say` leaves them out.
+//! Colours of the output. `say` omits them if the output is not a terminal.
 
 use anstyle::{AnsiColor, Style};
 

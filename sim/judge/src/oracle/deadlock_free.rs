@@ -10,15 +10,16 @@
 //!   last execution or delivery of a command that was written before the heal;
 //! - for any other client: its first attempt. The client keeps trying as long as the pause between
 //!   the failure of an attempt and the next attempt is at most twice the longest retry delay plus
-//!   one attempt bound, and always until its acquisition ends, if the history says when;
-//! - a grant to any client, and the end of the last belief (starvation is not deadlock). A lease
-//!   that is extended excuses waiting no longer than a lease may be held
+//!   one attempt bound, or, if the history records the end of the acquisition, until that end;
+//! - a grant to any client, and the end of the last belief (starvation is not deadlock). An
+//!   extended lease excuses waiting only for as long as a lease may be held
 //!   ([`Setting::hold_max_ns`](super::setting::Setting)): the longest TTL for its grant and for
 //!   each of the extensions that the scenario's lock allows (catalogue E8);
 //! - the end of a stop of the client's process;
 //! - for each node: [`Setting::heal_ns`](super::setting::Setting) after it becomes reachable (see
 //!   [`Reach`](super::reach::Reach)), and the end of its quarantine, which excuses no longer than
-//!   the bound. The first majority that is available counts. Without a majority nothing is judged.
+//!   the bound. The bound begins with the first majority that is available. Without a majority
+//!   nothing is judged.
 //!
 //! So a livelock of ordinary clients violates the property, with or without a probe: for example,
 //! if two clients split the nodes in lock step for longer than the bound. A history without a probe
@@ -26,11 +27,11 @@
 //! bound has passed.
 //!
 //! A client that sleeps between two attempts of an acquisition, until a server wakes it or the keys
-//! in its way can have expired, is not stuck. But it must not sleep on while the lock is free: the
-//! pause may not exceed [`Setting::sleep_ns`](super::setting::Setting), counted from the failed
-//! attempt and from each of the excuses above, and from the end of the last key on each node of a
-//! majority. Servers push a hint and may not push, so this bound is longer than the longest silence
-//! of a sleeping client. It is judged when the client attempts again or gives up, and at the end.
+//! in its way can have expired, is not stuck. But it must not continue to sleep while the lock is
+//! free: the pause may not exceed [`Setting::sleep_ns`](super::setting::Setting), counted from the
+//! failed attempt and from each of the excuses above, and from the end of the last key on each node
+//! of a majority. Pushes can be lost, so this bound is longer than the longest silence of a
+//! sleeping client. It is judged when the client attempts again or gives up, and at the end.
 //!
 //! Blame: the wall clock of each node that still holds another client's key, if that clock has lost
 //! more time since the key was timed than the drift of the key's lease, and if these nodes and the

@@ -1,18 +1,20 @@
 //! A free majority of running nodes is enough for a grant, and no attempt hangs.
 //!
 //! A failed attempt is a violation if a majority of its client's nodes was *good* from its T1 to
-//! its end. A good node is free of other attempts' keys and commands, and eligible by T1 according
-//! to the client's reports. In addition, it either answered without an error and within the node
-//! timeout, and was not cut off while another answer of it was awaited; or the attempt ended before
-//! the node timeout had passed, and the client could reach the node for long enough that a
-//! connection is to be expected, and one that works: not half open since a silent partition. Attempts
-//! that their caller cancelled are not judged, nor are attempts during which the process was
-//! stopped. Blame: the client's clock, if it gained more than the drift that the lease allows for;
-//! otherwise only the client.
+//! its end. A good node has no keys and commands of other attempts, and is eligible at T1 according
+//! to the client's reports. In addition, one of these conditions holds:
+//!
+//! - It answered without an error and within the node timeout, and was not cut off while another of
+//!   its answers was outstanding.
+//! - The attempt ended before the node timeout had passed, and the client could reach the node for
+//!   long enough to have a working connection, which is not half open since a silent partition.
+//!
+//! Attempts that their caller cancelled are not judged, nor are attempts during which the process
+//! was stopped. Blame: the client's clock, if it gained more than the drift that the lease allows
+//! for; otherwise only the client.
 //!
 //! In addition, every attempt settles within [`Setting::attempt_ns`](super::setting::Setting) on
-//! the client's clock, stops not counted: as many node timeouts as there are nodes, two round trips
-//! and 10 ms.
+//! the client's clock, without stops: one node timeout for each node, two round trips and 10 ms.
 
 use super::facts::{Facts, since};
 use super::ground::NEVER;

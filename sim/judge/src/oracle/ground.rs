@@ -1,4 +1,4 @@
-//! Time, as all parts of the oracle note it.
+//! The notation of time in all parts of the oracle.
 
 /// Time of an event that has not happened.
 pub(super) const NEVER: u64 = u64::MAX;

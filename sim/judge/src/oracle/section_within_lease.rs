@@ -7,7 +7,7 @@
 //!
 //! Blame: the lease's clock, if it ran ahead and ended the lease early; otherwise a stop of the
 //! process during which the belief ended, if the section would have ended in time without the stop;
-//! otherwise the application, which did not look or did not stop. Only the client is to blame if
+//! otherwise the application, which did not check or did not stop. Only the client is to blame if
 //! the lease was already over when it was decided.
 
 use super::blame;

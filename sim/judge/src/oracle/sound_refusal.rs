@@ -6,8 +6,8 @@
 //! cancelled, too slow or refused by quarantine, or if clients have different lists of nodes. And a client that asks at once (`try_acquire`)
 //! does not stop at a split vote before its attempts are used up.
 //!
-//! Only clients whose `Taken` claims that another attempt holds the lock are judged. In most
-//! libraries it means only that some node refused. Nothing excuses a false claim.
+//! Judged are only clients that report `Taken` if another attempt holds the lock; most libraries
+//! report it if any node refused. Nothing excuses a false report.
 
 use super::facts::Facts;
 use super::verdict::{Blamed, Judgement, Violation};

@@ -1,9 +1,9 @@
 //! Stops of a process, and the leases that end during them.
 //!
 //! A process that is stopped when its lease ends cannot notice the end. A stop during which a lease
-//! ends excuses its use for as long as the use would have been in time without the stop: until the
-//! process has run, since the stop began, for as long as the lease had left then. No other stop
-//! excuses anything: a process that runs when its lease ends can notice it.
+//! ends excuses the use of that lease as long as the use would have been in time without the stop:
+//! until the process has run, since the stop began, for the time that the lease had left then. No
+//! other stop is an excuse, because a process that runs when its lease ends can notice the end.
 
 use super::facts::Facts;
 use super::ground::NEVER;

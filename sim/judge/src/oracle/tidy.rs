@@ -9,7 +9,7 @@
 //!
 //! - A node that was down, stalled, or kept from the client by a partition or a delay of its
 //!   requests is excused until [`Setting::heal_ns`](super::setting::Setting) after the end of that
-//!   condition; this time adds the longest wait before the client dials the node again. A fault
+//!   condition, which includes the longest wait before the client dials the node again. A fault
 //!   that holds back only answers excuses nothing, unless the client may have closed its connection
 //!   by the time of the failure or the release: dialling again requires answers (see
 //!   [`Reach`](super::reach::Reach)).
@@ -20,10 +20,10 @@
 //!
 //! A key that is still there when the run ends is judged only if its bound has passed.
 //!
-//! If a node holds a key again that had ended there, the node is to blame: it forgot the release
-//! (amnesia). If the bound ends after the key's TTL, and the node's wall clock has lost more time than
-//! the drift of the lease, the clock is to blame: the key would have expired. Otherwise only the
-//! client is to blame.
+//! If a key that had ended on a node exists there again, the node is to blame: it forgot the
+//! release (amnesia). If the bound ends after the key's TTL, and the node's wall clock has lost
+//! more time than the drift of the lease, the clock is to blame: the key would have expired.
+//! Otherwise only the client is to blame.
 
 use super::facts::{Facts, since};
 use super::ground::NEVER;

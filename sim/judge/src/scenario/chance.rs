@@ -1,4 +1,4 @@
-//! Numbers that a scenario leaves to the seed: how often, and whether at all.
+//! Numbers that are drawn from the seed: counts, and whether a fault happens.
 
 use core::fmt;
 use core::str::FromStr;

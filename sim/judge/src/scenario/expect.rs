@@ -44,8 +44,7 @@ pub enum Property {
     /// With a majority of nodes up and free, an attempt succeeds; and every attempt settles in
     /// time.
     FaultTolerant,
-    /// A client that is told that the lock is taken can rely on it: a majority of nodes held keys
-    /// of one other attempt.
+    /// A refusal as `Taken` is true: a majority of nodes held keys of one other attempt.
     SoundRefusal,
 }
 

@@ -1,5 +1,5 @@
-//! The lock clients that a scenario can run: the one table of their names, and of what the judge
-//! and the checks have to know of each.
+//! The lock clients that a scenario can run: the only table of their names, with the properties
+//! that the judge and the checks need.
 
 /// Name of this project's own client, the default of a scenario.
 pub const OURS: &str = "redlock";

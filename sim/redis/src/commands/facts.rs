@@ -1,4 +1,4 @@
-//! Descriptions of commands that servers report and this one does not act on: `facts.txt` as a table.
+//! Facts about commands that servers only report (`facts.txt`, as a table).
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

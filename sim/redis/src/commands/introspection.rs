@@ -1,4 +1,5 @@
-//! `COMMAND`: what a server says of its commands; and the commands that a rule of `ACL SETUSER` means.
+//! `COMMAND`: a server's description of its commands; and the commands that a rule of `ACL SETUSER`
+//! selects.
 
 use super::call::{count, is};
 use super::dispatch::look_up;

@@ -1,4 +1,4 @@
-//! Numbers that commands draw, from a seed of the caller's.
+//! Random numbers for commands, from the caller's seed.
 
 /// A generator of numbers (SplitMix64): the same numbers for the same seed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! Input that no client should send: compares the servers' replies byte for byte, and the state of
-//! the connection afterwards.
+//! Input that no correct client sends: compares the servers' replies byte for byte, and the state
+//! of the connection afterwards.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! A client process: one future beneath one gate.
+//! A client process: one future behind one gate.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;

@@ -1,5 +1,5 @@
 //! Draws the faults. Each plan switches a random subset of the kinds on: a plan with few kinds has
-//! more of each, and faults of one kind in a row reach what a mixture does not.
+//! more faults of each, and repeated faults of one kind reach situations that mixtures do not.
 
 use lock_judge::scenario::{
     At, AttemptPoint, AttemptStep, Chance, ClockBy, ClockRate, Delay, Demotion, Ends, Failover,

@@ -1,9 +1,9 @@
 //! Assigns attempts to workers.
 //!
-//! A worker that enters may name the value of its attempt. Otherwise its attempt is chosen among
-//! those by which no other worker entered, in this order of preference: an attempt of a connection
-//! that has the worker's name or belonged to it before; one whose key is on a majority now; the one
-//! whose key was on a majority last; the newest.
+//! A worker that enters may give the value of its attempt. Otherwise an attempt is chosen that no
+//! worker has used yet, in this order of preference: an attempt on a connection that has the
+//! worker's name or belonged to it before; one whose key is on a majority now; the one whose key
+//! was on a majority last; the newest.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Extra features of a master in a process of its own, as a replacement for `redis-server`: it
-//! works in a directory, and opens a TLS port when it is configured to.
+//! Features that only a master in a process of its own has, as a replacement for `redis-server`: a
+//! working directory, and a TLS port.
 
 #![expect(clippy::disallowed_methods, reason = "masters on real sockets in real time")]
 

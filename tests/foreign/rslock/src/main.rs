@@ -1,5 +1,5 @@
-//! rslock under test: plays the part that the runner names, against the nodes that the runner
-//! names.
+//! rslock under test: runs the part that the runner selects, against the nodes that the runner
+//! gives.
 
 use std::env;
 use std::io::{Read, Write, stdin};

@@ -1,4 +1,4 @@
-//! Extensions by plain SETs, and those that may be executed late.
+//! Extensions by plain SETs, and plain SETs that may be executed late.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! Checks the values in events, so that no reader of a stored history meets a host that does not
-//! exist or an instant that overflows arithmetic.
+//! Checks the values in events, so that a stored history contains no unknown host and no instant
+//! that overflows arithmetic.
 
 use super::EVENTS_MAX;
 use crate::history::{

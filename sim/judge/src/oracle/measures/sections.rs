@@ -1,7 +1,6 @@
-//! Times in which sections were open that should not have been: two at once, without a believed
-//! lease, and without a majority of the nodes. The last is the time in which another client could
-//! have been granted the lock: what a broken assumption exposes, whether another client came or
-//! not.
+//! Times in which sections were open although they should not have been: two at once, without a
+//! believed lease, or without the key on a majority of the nodes. In the last of these times
+//! another client could have been granted the lock, whether one asked or not.
 
 use crate::history::{AttemptId, ClientId, Writer};
 use crate::oracle::facts::Facts;

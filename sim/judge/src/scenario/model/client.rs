@@ -126,7 +126,7 @@ pub struct Step {
     /// Enter the section, stay in it, and leave it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hold: Option<Hold>,
-    /// Take steps several times. What is drawn in them is drawn anew each time.
+    /// Repeat steps. Values in ranges are drawn anew for each repetition.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeat: Option<Repeat>,
 }

@@ -81,13 +81,13 @@ pub enum Stopwatch {
     Wall,
 }
 
-/// A master whose place a replica takes, or the old master when it comes back.
+/// A replacement of a node's master: by a replica, or by the old master when it returns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Failover {
-    /// Node whose place is taken.
+    /// Node that gets a new master.
     pub node: String,
-    /// Server that takes the place: one of the node's replicas, or the node itself after an earlier
+    /// The new master: one of the node's replicas, or the node's own server after an earlier
     /// failover.
     pub to: String,
     /// Clients that learn of the failover at once; all of them if not given. The others keep using

@@ -13,7 +13,7 @@ use crate::scenario::span::{SignedSpanRange, Span, SpanRange};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultKind {
-    /// A process takes no step, while everything else goes on. For a node this is a stall.
+    /// A process takes no step, while everything else continues. For a node this is a stall.
     Pause(OneHost),
     /// A process takes no step and its host sleeps: its monotonic clock stops. Nodes do not use that
     /// clock.
@@ -46,7 +46,7 @@ pub enum FaultKind {
     DiskStall(OneHost),
     /// A node writes a snapshot, complete at this instant.
     Snapshot(OneHost),
-    /// A node's process is told to stop: it saves what its persistence requires, and exits.
+    /// A node's process stops cleanly: it saves its data as its persistence requires, and exits.
     Shutdown(Restarting),
     /// A replica takes the place of its master.
     Failover(Failover),
@@ -57,8 +57,8 @@ pub enum FaultKind {
     Swap(Swap),
     /// A new replica starts to follow its node at this instant.
     Attach(OneHost),
-    /// A node pushes a change of the lock's key that is none: a key of the same name has changed in
-    /// another database.
+    /// A node pushes a change of the lock's key although the key has not changed, because a key of
+    /// the same name has changed in another database.
     SpuriousPush(OneHost),
 }
 
