@@ -35,7 +35,7 @@ async fn nightly(machine: &str) -> Result<(), Box<dyn Error>> {
             println!("{machine}: another machine has it");
             return Ok(());
         }
-        // After a lasting split vote, or with too few nodes, nobody knows whether another machine
+        // After a lasting split vote, or with too few nodes, it is unknown whether another machine
         // has the lock. A person must look at that.
         Err(error) => return Err(error.into()),
     };

@@ -138,7 +138,7 @@ impl fmt::Display for AcquireErrorKind {
                  client with `background_thread`)"
             }
             Self::Overloaded => {
-                "this client sends more than its connections take (run fewer tasks at once, or use a \
+                "this client sends more than its connections accept (run fewer tasks at once, or use a \
                  longer node timeout)"
             }
             Self::Quarantined => "too many nodes may have forgotten leases and are in quarantine",

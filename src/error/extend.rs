@@ -91,7 +91,7 @@ impl fmt::Display for ExtendError {
             ExtendErrorKind::Invalid => "an option of the extension is invalid",
             ExtendErrorKind::Lost(reason) => return write!(formatter, "{reason}"),
             ExtendErrorKind::Overloaded => {
-                "this client sends more than its connections take (run fewer tasks at once, or use a \
+                "this client sends more than its connections accept (run fewer tasks at once, or use a \
                  longer node timeout)"
             }
             ExtendErrorKind::TooFewNodes => "too few nodes confirmed that they still had the key",

@@ -174,7 +174,7 @@ fn judge_node(node: &NodeInspection, report: &NodeReport, find: &mut Find<'_>) {
     {
         let text = format!(
             "the clock of {name} is {:+.1} s off the median node's: when it is stepped, keys expire \
-             too early or too late. Let it be slewed.",
+             too early or too late. Slew it.",
             offset as f64 / 1e6
         );
         find(Severity::Warning, &place, text);
@@ -194,7 +194,7 @@ fn judge_knowledge(
     }
     if let Some(error) = &report.canary_refused {
         let text = format!(
-            "{name} lets this user keep no canary ({error}): keys that are lost without a restart, by \
+            "{name} does not let this user keep a canary ({error}): keys that are lost without a restart, by \
              FLUSHALL or a failover, go unnoticed. Grant the user the rights of docs/operations.md."
         );
         find(Severity::Warning, &place, text);
@@ -202,8 +202,8 @@ fn judge_knowledge(
     if report.tells_losses == Some(false) {
         let text = format!(
             "{name} does not report lost keys, so that a loss is noticed with the next introduction only, \
-             and changes of a key wake no waiter, which asks from time to time. \
-             Reports need RESP3, the right to CLIENT TRACKING, a version that tracking does not crash, \
+             and waiters poll this node, because it does not push changes. \
+             Reports need RESP3, the right to CLIENT TRACKING, a version that does not crash when tracking, \
              and no proxy that drops pushes."
         );
         find(Severity::Note, &place, text);

@@ -60,7 +60,7 @@ pub enum Misuse {
     #[error("`--rename-command {0}`: the command is unknown, or the new name is not empty")]
     Renamed(String),
     /// Persistence, which is not supported.
-    #[error("`--appendonly yes`: `redlock-sim master` keeps nothing on disk")]
+    #[error("`--appendonly yes`: `redlock-sim master` stores nothing on disk")]
     Persistence,
     /// A value that `CONFIG SET` would reject as well.
     #[error("`--{option}`: {error}")]

@@ -19,7 +19,7 @@ use redlock_sim::search::Engine;
 pub(super) struct Arguments {
     #[command(subcommand)]
     pub(super) command: Option<Command>,
-    /// Use of colours; `auto` heeds the terminal and the variable NO_COLOR
+    /// Use of colours; `auto` checks the terminal and the variable NO_COLOR
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
     pub(super) color: Color,
 }
@@ -82,7 +82,7 @@ pub(super) enum Command {
     /// Judge a stored history again
     #[command(after_help = CHECK_EXAMPLES)]
     Check(Check),
-    /// Run random scenarios, judge each by the assumptions that it keeps, shrink what is found
+    /// Run random scenarios, judge each by the assumptions that it keeps, shrink findings
     #[command(after_help = EXPLORE_EXAMPLES)]
     Explore(Explore),
     /// List scenarios and their cases
@@ -145,7 +145,7 @@ pub(super) struct Replay {
     pub(super) engine: Engine,
     #[command(flatten)]
     pub(super) settings: Settings,
-    /// Directory of the reports, with whose histories the run is compared
+    /// Directory of reports; the run is compared with their histories
     #[arg(long, value_name = "DIR", default_value = OUT)]
     pub(super) out: PathBuf,
     #[command(flatten)]
@@ -191,7 +191,7 @@ pub(super) struct List {
 
 #[derive(Args, Debug)]
 pub(super) struct Serve {
-    /// Scenario (NAME), case (NAME::CASE) or file whose faults happen; no faults if not given
+    /// Scenario (NAME), case (NAME::CASE) or file with the faults; no faults if not given
     #[arg(value_name = "NAME[::CASE]|PATH")]
     pub(super) which: Option<String>,
     /// Number of masters, 5 if not given; not for a scenario, which has its own

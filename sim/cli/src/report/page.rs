@@ -265,7 +265,7 @@ fn legend() -> Markup {
             }
             p {
                 "“100 of 100” counts seeds. A seed varies message delays and the phases of clocks, not how often faults "
-                "happen: the share is no failure rate."
+                "happen: the share is not a failure rate."
             }
         }
     }

@@ -178,7 +178,7 @@ fn clock_figure(timeline: &Timeline<'_>) -> Markup {
     html! {
         @match clocks::draw(timeline) {
             Some(svg) => {
-                h4 { "Clocks, as far as they depart from true time" }
+                h4 { "Offsets of clocks from true time" }
                 figure tabindex="0" { (PreEscaped(svg)) }
             }
             None => p.note { "No clock departs from true time by 2 ms or more." }
