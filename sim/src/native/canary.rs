@@ -130,9 +130,9 @@ fn is_space(byte: &u8) -> bool {
 /// Returns true if `digits` are `id` in lower-case hexadecimal.
 fn is_hex(digits: &[u8], id: &[u8; 20]) -> bool {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |half: u8| DIGITS[usize::from(half)];
-    let of_id = id.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
-    of_id.eq(digits.iter().copied())
+    let pair = |byte: &u8| [byte >> 4, byte & 15].map(|half| DIGITS[usize::from(half)]);
+    digits.len() == 2 * id.len()
+        && digits.chunks_exact(2).zip(id).all(|(it, byte)| it == pair(byte))
 }
 
 fn hex(bytes: &[u8]) -> String {

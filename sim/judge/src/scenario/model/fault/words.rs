@@ -41,7 +41,9 @@ impl FaultKind {
             Self::Power(it) => format!("{} loses power{}", it.host, aside(it)),
             Self::Shutdown(it) => format!("{} is shut down{}", it.host, aside(it)),
             Self::Snapshot(one) => format!("{} writes a snapshot", one.host),
-            Self::SpuriousPush(one) => format!("{} pushes although the key has not changed", one.host),
+            Self::SpuriousPush(one) => {
+                format!("{} pushes although the key has not changed", one.host)
+            }
             Self::Stall(one) => format!("{} executes nothing", one.host),
             Self::Suspend(one) => format!("{} is suspended", one.host),
             Self::Swap(it) => {
