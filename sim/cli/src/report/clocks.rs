@@ -17,11 +17,14 @@ const SIZE: (u32, u32) = (1080, 210);
 const COLOURS: [RGBColor; 4] =
     [RGBColor(196, 78, 28), RGBColor(40, 120, 181), RGBColor(22, 140, 100), RGBColor(150, 90, 170)];
 
-/// Offset of one clock from true time. A point is an instant and an offset, both in nanoseconds.
+/// An instant and an offset, in nanoseconds.
+type Point = (i64, i64);
+
+/// Offset of one clock from true time.
 #[derive(Debug, PartialEq, Eq)]
 struct Series {
     label: String,
-    points: Vec<(i64, i64)>,
+    points: Vec<Point>,
 }
 
 /// Draws the chart. Returns `None` if no clock is notably off.
@@ -37,30 +40,44 @@ pub(super) fn draw(timeline: &Timeline<'_>) -> Option<String> {
 }
 
 /// Returns the clocks that are notably off. Clocks of one host with the same offsets become one
-/// series.
+/// series, and so do the same clocks of several hosts whose offsets no reader could tell apart.
 fn series(timeline: &Timeline<'_>) -> Vec<Series> {
-    let mut found: Vec<(HostId, Vec<ClockKind>, Series)> = Vec::new();
+    let mut found: Vec<(HostId, Vec<ClockKind>, Vec<Point>)> = Vec::new();
     for (&(host, clock), segments) in &timeline.clocks {
         let base = base(timeline, clock, segments);
         let points = points(segments, base, timeline.end_ns);
         if points.iter().all(|(_, offset)| offset.abs() < NOTABLE_NS) {
             continue;
         }
-        let alike = found.iter_mut().find(|(of, _, known)| *of == host && known.points == points);
-        match alike {
+        match found.iter_mut().find(|(of, _, known)| *of == host && *known == points) {
             Some((_, kinds, _)) => kinds.push(clock),
-            None => found.push((host, vec![clock], Series { label: String::new(), points })),
+            None => found.push((host, vec![clock], points)),
         }
     }
-    let named = found.into_iter().map(|(host, kinds, series)| {
+    let mut joined: Vec<(Vec<&str>, Vec<ClockKind>, Vec<Point>)> = Vec::new();
+    for (host, kinds, points) in found {
         let name = timeline.host_name(host);
+        match joined.iter_mut().find(|(_, of, known)| *of == kinds && are_close(known, &points)) {
+            Some((names, ..)) => names.push(name),
+            None => joined.push((vec![name], kinds, points)),
+        }
+    }
+    let labelled = joined.into_iter().map(|(names, kinds, points)| {
         let which = match kinds.as_slice() {
             all if all.len() == ClockKind::ALL.len() => String::from("all clocks"),
             kinds => kinds.iter().map(|&it| super::words::clock(it)).collect::<Vec<_>>().join(", "),
         };
-        Series { label: format!("{name}: {which}"), ..series }
+        Series { label: format!("{}: {which}", names.join(", ")), points }
     });
-    named.collect()
+    labelled.collect()
+}
+
+/// Returns true if two lines change at the same instants and are never notably apart.
+fn are_close(one: &[Point], other: &[Point]) -> bool {
+    let close = |(one, other): (&Point, &Point)| {
+        one.0 == other.0 && one.1.abs_diff(other.1) < NOTABLE_NS.unsigned_abs()
+    };
+    one.len() == other.len() && one.iter().zip(other).all(close)
 }
 
 /// Reading at true time 0 of a healthy clock of this kind. For wall clocks it is the median of all
@@ -79,7 +96,7 @@ fn lead(segment: &Segment) -> i128 {
     i128::from(segment.local_ns) - i128::from(segment.true_ns)
 }
 
-fn points(segments: &[Segment], base: i128, end_ns: u64) -> Vec<(i64, i64)> {
+fn points(segments: &[Segment], base: i128, end_ns: u64) -> Vec<Point> {
     let mut points = Vec::new();
     for (place, segment) in segments.iter().enumerate() {
         let to_ns = segments.get(place + 1).map_or(end_ns, |next| next.true_ns);
@@ -136,4 +153,18 @@ fn plot(svg: &mut String, series: &[Series]) -> Result<(), Box<dyn core::error::
     root.present()?;
     drop(chart);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_nobody_can_tell_apart_are_close() {
+        let line = [(0, 0), (1_000_000_000, 500_000_000)];
+        assert!(are_close(&line, &[(0, 900_000), (1_000_000_000, 501_000_000)]));
+        assert!(!are_close(&line, &[(0, 0), (1_000_000_000, 502_000_000)]));
+        assert!(!are_close(&line, &[(0, 0), (1_100_000_000, 500_000_000)]));
+        assert!(!are_close(&line, &line[..1]));
+    }
 }
