@@ -35,17 +35,20 @@
 
 mod acquire;
 mod lease;
+mod many;
 mod park;
 
 use core::time::Duration;
 
 pub use self::acquire::Acquire;
 pub use self::lease::{Lease, Lost};
+pub use self::many::{LeaseSet, LostAny, Semaphore};
 use self::park::block_on;
-use crate::acquire::Resource;
 use crate::error::{AcquireError, Closed};
 use crate::health::Health;
 use crate::inspect::Inspection;
+use crate::many::Resources;
+use crate::resource::Resource;
 
 /// A client whose calls block the calling thread. Clones share connections.
 ///
@@ -61,7 +64,7 @@ impl Redlock {
     }
 
     /// Acquires the lock on `resource`, retrying until the configured wait is over. Add options,
-    /// then call [`Acquire::block`].
+    /// then call `block()`.
     pub fn acquire<'a>(&'a self, resource: impl Into<Resource<'a>>) -> Acquire<'a> {
         Acquire::new(self.inner.acquire(resource))
     }
@@ -70,6 +73,30 @@ impl Redlock {
     /// [`Redlock::try_acquire`](crate::Redlock::try_acquire) of the asynchronous client.
     pub fn try_acquire<'a>(&'a self, resource: impl Into<Resource<'a>>) -> Acquire<'a> {
         Acquire::new(self.inner.try_acquire(resource))
+    }
+
+    /// Acquires the locks on all of `resources`, or none. See
+    /// [`Redlock::acquire_all`](crate::Redlock::acquire_all) of the asynchronous client.
+    pub fn acquire_all<'a, R: Into<Resource<'a>>>(
+        &'a self,
+        resources: impl IntoIterator<Item = R>,
+    ) -> Acquire<'a, Resources<'a>> {
+        Acquire::new(self.inner.acquire_all(resources))
+    }
+
+    /// Acquires the locks on all of `resources`, or none, in one round that waits for no holder.
+    pub fn try_acquire_all<'a, R: Into<Resource<'a>>>(
+        &'a self,
+        resources: impl IntoIterator<Item = R>,
+    ) -> Acquire<'a, Resources<'a>> {
+        Acquire::new(self.inner.try_acquire_all(resources))
+    }
+
+    /// Returns the semaphore `name`. See [`Redlock::semaphore`](crate::Redlock::semaphore) of the
+    /// asynchronous client.
+    #[must_use]
+    pub fn semaphore<'a>(&self, name: impl Into<Resource<'a>>, permits: usize) -> Semaphore {
+        Semaphore::new(self.inner.semaphore(name, permits))
     }
 
     /// Opens all connections, and blocks until a lock can be acquired.

@@ -2,7 +2,7 @@
 
 use core::fmt;
 use core::future::{Future, IntoFuture, poll_fn};
-use core::pin::{Pin, pin};
+use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use crate::deadline::Deadline;
 use crate::driver::{Driver, Extender, Watch};
 use crate::error::{CheckError, ExtendError, LostReason, Released};
 use crate::votes::Votes;
+use crate::work::attend;
 
 /// The lock on a resource until a deadline. Dropping it releases it.
 ///
@@ -129,25 +130,9 @@ impl Lease {
     ///
     /// If the lease was over before the work finished.
     pub async fn guard<F: IntoFuture>(&self, work: F) -> Result<F::Output, LostReason> {
-        let (value, alive) = self.attend(work.into_future()).await?;
+        let check = || self.check(Duration::ZERO);
+        let (value, alive) = attend(self.lost(), check, work.into_future()).await?;
         alive.map(|()| value)
-    }
-
-    /// Runs `work` until the lease is over. Returns its output with the state of the lease after
-    /// it.
-    pub(crate) async fn attend<F: Future>(
-        &self,
-        work: F,
-    ) -> Result<(F::Output, Result<(), LostReason>), LostReason> {
-        let (mut lost, mut work) = (self.lost(), pin!(work));
-        poll_fn(|context| {
-            if let Poll::Ready(reason) = Pin::new(&mut lost).poll(context) {
-                return Poll::Ready(Err(reason));
-            }
-            let value = core::task::ready!(work.as_mut().poll(context));
-            Poll::Ready(Ok((value, self.check(Duration::ZERO))))
-        })
-        .await
     }
 
     /// Extends the lease to `ttl` from now, less drift. Succeeds if a majority has had the key all

@@ -22,7 +22,8 @@
 //! [`Redlock::builder`] configures a client. [`Redlock::acquire`] acquires a lock and returns a
 //! [`Lease`]. [`Acquire::keep_alive`] keeps a lease for longer than its TTL. [`Acquire::with`] and
 //! [`Lease::guard`] drop work as soon as its lease is over. [`Redlock::inspect`] checks the servers
-//! before an application relies on them. The directory `examples` has example programs;
+//! before an application relies on them. [`Redlock::acquire_all`] and [`Redlock::semaphore`] acquire
+//! all or one of several locks (module [`many`]). The directory `examples` has example programs;
 //! `docs/operations.md` is for operators of the servers.
 //!
 //! # What it guarantees
@@ -71,6 +72,7 @@
 //! | That a pause is noticed if no clock of the process advances during it: a virtual machine that was frozen or restored. | C8 `suspend-defeats-step-3` |
 //! | That a released lock is free at once on every node: a release may be lost with the node's memory, or reach the node late. The key then expires with its TTL. | D10 `phantom-lock` |
 //! | That nodes whose clocks were set back expire keys in time. | C4 `node-clocks-set-back` |
+//! | That nested acquisitions do not block each other. Two clients that each hold the lock that the other one waits for wait until a `wait` or a lease is over. Acquire such locks together ([`Redlock::acquire_all`]). | – |
 //! | Order among clients. Tasks that share one [`Redlock`] queue, first in, first out; separate clients compete. | L1 `split-vote` |
 //!
 //! If two simultaneous holders would be a disaster, let the *resource* check: a version, a
@@ -145,8 +147,10 @@ mod health;
 mod inspect;
 mod introduction;
 mod lease;
+pub mod many;
 pub mod observe;
 mod printable;
+mod resource;
 mod resp;
 mod restart_guard;
 pub mod scripts;
@@ -157,15 +161,16 @@ pub mod testing;
 #[cfg(feature = "tls")]
 mod tls;
 mod votes;
+mod work;
 
-pub use acquire::{Acquire, Acquiring, KeepAlive, RESOURCE_BYTES_MAX, Resource};
+pub use acquire::{Acquire, Acquiring, KeepAlive};
 pub use builder::Builder;
 pub use client::Redlock;
 pub use deadline::Deadline;
 pub use error::{
     AcquireError, AcquireErrorKind, BuildError, CheckError, Closed, EndpointError, ExtendError,
-    ExtendErrorKind, LostReason, NodeAnswer, NodeVerdict, OptionError, Released, TtlError,
-    WithError,
+    ExtendErrorKind, LostReason, NodeAnswer, NodeVerdict, OptionError, Released, ResourceError,
+    TtlError, WithError,
 };
 pub use health::{Health, NodeHealth, Standing};
 pub use inspect::{
@@ -174,6 +179,7 @@ pub use inspect::{
 };
 pub use lease::{Lease, Lost};
 pub use redlock_protocol::{RetryDelay, Token as OwnerToken};
+pub use resource::{RESOURCE_BYTES_MAX, Resource};
 pub use restart_guard::RestartGuard;
 #[cfg(feature = "tls")]
 pub use tls::{TlsConfig, TlsError};

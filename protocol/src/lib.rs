@@ -21,6 +21,7 @@ mod lines;
 mod link;
 mod lock;
 mod node_set;
+mod passes;
 mod quorum;
 mod restart;
 mod retry;
@@ -41,6 +42,7 @@ pub use lock::{
     ReleaseOutcome, Votes,
 };
 pub use node_set::{Command, Event, NodeSet};
+pub use passes::Passes;
 pub use quorum::{MAX_NODES, NodeCount, NodeIndex, NodeMask};
 pub use restart::{Canary, Eligibility, Introduction, RestartGuard, RunId, Standing, quarantine};
 pub use retry::RetryDelay;

@@ -2,22 +2,24 @@
 
 use core::time::Duration;
 
-use super::Lease;
 use super::park::block_on;
+use super::{Lease, LeaseSet};
 use crate::acquire::KeepAlive;
-use crate::error::{AcquireError, WithError};
+use crate::error::{AcquireError, LostReason, ResourceError, WithError};
+use crate::many::{Permits, Resources};
+use crate::resource::Resource;
 
-/// An acquisition that has not begun: add options, then call [`Acquire::block`].
+/// An acquisition that has not begun: add options, then call `block`.
 ///
 /// The options are those of [`crate::Acquire`].
 #[derive(Clone, Debug)]
 #[must_use = "an acquisition does nothing until `block` or `with` is called"]
-pub struct Acquire<'a> {
-    inner: crate::Acquire<'a>,
+pub struct Acquire<'a, W = Resource<'a>> {
+    inner: crate::Acquire<'a, W>,
 }
 
-impl<'a> Acquire<'a> {
-    pub(super) fn new(inner: crate::Acquire<'a>) -> Self {
+impl<'a, W> Acquire<'a, W> {
+    pub(super) fn new(inner: crate::Acquire<'a, W>) -> Self {
         Self { inner }
     }
 
@@ -46,7 +48,9 @@ impl<'a> Acquire<'a> {
     pub fn keep_alive(self, keep_alive: KeepAlive) -> Self {
         Self::new(self.inner.keep_alive(keep_alive))
     }
+}
 
+impl Acquire<'_> {
     /// Blocks until the lock is acquired, or the wait is over.
     ///
     /// # Errors
@@ -83,10 +87,67 @@ impl<'a> Acquire<'a> {
     /// that finished too late is returned in [`WithError::LostAfter`]; [`WithError::Lost`] is never
     /// returned.
     pub fn with<T>(self, work: impl FnOnce(&Lease) -> T) -> Result<T, WithError<T>> {
-        let lease = self.block().map_err(WithError::Acquire)?;
-        let value = work(&lease);
-        let is_alive = lease.is_valid();
-        lease.release();
-        if is_alive { Ok(value) } else { Err(WithError::LostAfter(value)) }
+        hold(self.block(), work)
+    }
+}
+
+impl Acquire<'_, Permits<'_>> {
+    /// Blocks until a permit is acquired, or the wait is over.
+    ///
+    /// # Errors
+    ///
+    /// If the wait ended without a permit.
+    pub fn block(self) -> Result<Lease, AcquireError> {
+        block_on(self.inner).map(Lease::new)
+    }
+
+    /// Acquires a permit, runs `work` under it, and releases it. The work is not stopped when the
+    /// lease is over.
+    ///
+    /// # Errors
+    ///
+    /// If no permit was acquired, or its lease ended before the work did ([`WithError::LostAfter`]).
+    pub fn with<T>(self, work: impl FnOnce(&Lease) -> T) -> Result<T, WithError<T>> {
+        hold(self.block(), work)
+    }
+}
+
+fn hold<T>(
+    acquired: Result<Lease, AcquireError>,
+    work: impl FnOnce(&Lease) -> T,
+) -> Result<T, WithError<T>> {
+    let lease = acquired.map_err(WithError::Acquire)?;
+    let value = work(&lease);
+    let is_alive = lease.is_valid();
+    lease.release();
+    if is_alive { Ok(value) } else { Err(WithError::LostAfter(value)) }
+}
+
+impl Acquire<'_, Resources<'_>> {
+    /// Blocks until all locks are acquired, or the wait is over.
+    ///
+    /// # Errors
+    ///
+    /// If the wait ended without all leases; then none is left.
+    pub fn block(self) -> Result<LeaseSet, AcquireError> {
+        block_on(self.inner).map(LeaseSet::new)
+    }
+
+    /// Acquires all locks, runs `work` under them, and releases them. The work is not stopped when
+    /// a lease is over.
+    ///
+    /// # Errors
+    ///
+    /// If the locks were not acquired, or a lease ended before the work did
+    /// ([`WithError::LostAfter`]).
+    pub fn with<T>(
+        self,
+        work: impl FnOnce(&LeaseSet) -> T,
+    ) -> Result<T, WithError<T, ResourceError<LostReason>>> {
+        let leases = self.block().map_err(WithError::Acquire)?;
+        let value = work(&leases);
+        let are_alive = leases.is_valid();
+        leases.release();
+        if are_alive { Ok(value) } else { Err(WithError::LostAfter(value)) }
     }
 }

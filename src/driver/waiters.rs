@@ -70,4 +70,17 @@ impl Driver {
             Poll::Pending
         })
     }
+
+    /// Ready when the client's clock reads `until`, or once the client is closed.
+    pub(crate) fn poll_pause(
+        &self,
+        waiter: &mut Option<Waiter>,
+        until: BootInstant,
+        context: &Context<'_>,
+    ) -> Poll<()> {
+        let closed = |state: &mut State, _| {
+            if state.closed { Poll::Ready(()) } else { Poll::Pending }
+        };
+        self.poll_waiting(waiter, until, context, closed).map(drop)
+    }
 }

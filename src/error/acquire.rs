@@ -17,6 +17,8 @@ pub struct AcquireError {
     nodes: Vec<NodeAnswer>,
     retry_after: Option<Duration>,
     refused: Option<OptionError>,
+    /// Name of the lock, if the caller has not named it alone. One pointer: callers move the error.
+    resource: Option<Arc<Vec<u8>>>,
     /// Error of the system or of tokio when a task was to be started.
     not_started: Option<Arc<str>>,
 }
@@ -55,8 +57,8 @@ pub enum AcquireErrorKind {
 
 impl AcquireError {
     pub(crate) fn new(kind: AcquireErrorKind) -> Self {
-        let (retry_after, refused, not_started) = (None, None, None);
-        Self { kind, attempts: 0, nodes: Vec::new(), retry_after, refused, not_started }
+        let (retry_after, refused, resource, not_started) = (None, None, None, None);
+        Self { kind, attempts: 0, nodes: Vec::new(), retry_after, refused, resource, not_started }
     }
 
     pub(crate) fn not_started(why: &io::Error) -> Self {
@@ -74,13 +76,42 @@ impl AcquireError {
         self
     }
 
+    /// Adds the name of the lock.
+    pub(crate) fn on(mut self, resource: &[u8]) -> Self {
+        self.resource = Some(Arc::new(resource.to_vec()));
+        self
+    }
+
+    pub(crate) fn after_passes(mut self, passes: u32) -> Self {
+        self.attempts = passes;
+        self
+    }
+
+    /// Returns true if another client's use of the lock is the reason: its lease or its attempt.
+    pub(crate) fn is_contention(&self) -> bool {
+        matches!(self.kind, AcquireErrorKind::Split | AcquireErrorKind::Taken)
+    }
+
+    /// Returns true if no later attempt of the same call can succeed.
+    pub(crate) fn is_final(&self) -> bool {
+        use AcquireErrorKind::{Closed, Invalid, NoEntropy, NoRuntime};
+        matches!(self.kind, Closed | Invalid | NoEntropy | NoRuntime)
+    }
+
     /// Returns the kind of failure; after several attempts, that of the last one.
     #[must_use]
     pub fn kind(&self) -> AcquireErrorKind {
         self.kind
     }
 
-    /// Returns the number of attempts.
+    /// Returns the name of the lock that was not acquired, of several locks, or of a semaphore's
+    /// permits. `None` with a single lock, and if no lock is at fault.
+    #[must_use]
+    pub fn resource(&self) -> Option<&[u8]> {
+        self.resource.as_ref().map(|name| &***name)
+    }
+
+    /// Returns the number of attempts; with more than one lock, that of passes over them.
     #[must_use]
     pub fn attempts(&self) -> u32 {
         self.attempts
@@ -152,6 +183,9 @@ impl fmt::Display for AcquireErrorKind {
 
 impl fmt::Display for AcquireError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(resource) = &self.resource {
+            write!(formatter, "lock `{}`: ", resource.escape_ascii())?;
+        }
         if let Some(refused) = &self.refused {
             return write!(formatter, "{refused}");
         }
@@ -174,19 +208,20 @@ impl fmt::Display for AcquireError {
 
 impl std::error::Error for AcquireError {}
 
-/// Reason why work under the lock was not done, or was done partly without the lock.
+/// Reason why work under the lock was not done, or was done partly without the lock. `L` is the reason
+/// for the loss; that of several locks names the lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum WithError<T> {
+pub enum WithError<T, L = LostReason> {
     /// The lock was not acquired; the work was not started.
     Acquire(AcquireError),
     /// The lease ended while the work was under way; the work was dropped.
-    Lost(LostReason),
+    Lost(L),
     /// The work finished, but not before the lease ended.
     LostAfter(T),
 }
 
-impl<T> fmt::Display for WithError<T> {
+impl<T, L: fmt::Display> fmt::Display for WithError<T, L> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Acquire(error) => write!(formatter, "{error}"),
@@ -196,7 +231,7 @@ impl<T> fmt::Display for WithError<T> {
     }
 }
 
-impl<T: fmt::Debug> std::error::Error for WithError<T> {
+impl<T: fmt::Debug, L: std::error::Error + 'static> std::error::Error for WithError<T, L> {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Acquire(error) => Some(error),

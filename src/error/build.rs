@@ -39,6 +39,10 @@ pub enum OptionError {
     CanaryKey { bytes: usize, most: usize },
     #[error("a connect timeout of {connect_timeout:?}: must be 1 ms to 1 minute")]
     ConnectTimeout { connect_timeout: Duration },
+    #[error(
+        "resources {first} and {second}, counted from 0, have the same name; name each lock once"
+    )]
+    DuplicateResource { first: usize, second: usize },
     #[error("the resource name is empty")]
     EmptyResource,
     #[error("a keep-alive limit of {at_most:?}: must be longer than the TTL of {ttl:?}")]
@@ -50,14 +54,20 @@ pub enum OptionError {
     MinValidity { min_validity: Duration, worth_at_most: Duration, ttl: Duration },
     #[error("zero attempts: at least one is needed")]
     NoAttempts,
+    #[error("zero resources: at least one is needed")]
+    NoResources,
     #[error(
         "a node timeout of {node_timeout:?}: must be above zero and below a quarter of the TTL of {ttl:?}"
     )]
     NodeTimeout { node_timeout: Duration, ttl: Duration },
+    #[error("a semaphore of {permits} permits; 1 to {most} are allowed")]
+    Permits { permits: usize, most: usize },
     #[error("the resource has the name of the canary (`Builder::canary_key`)")]
     ResourceIsCanary,
     #[error("a resource name of {bytes} bytes; at most {most} are allowed")]
     ResourceTooLong { bytes: usize, most: usize },
+    #[error("more than {most} resources at once; lock one that stands for them")]
+    TooManyResources { most: usize },
     #[error("a TTL of {ttl:?}: {why}")]
     Ttl { ttl: Duration, why: TtlError },
 }

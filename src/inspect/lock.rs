@@ -8,10 +8,10 @@ use redlock_protocol::NodeIndex;
 
 use super::ask_all;
 use super::probe::{Answer, ProbeConnection};
-use crate::acquire::Resource;
 use crate::client::Redlock;
 use crate::dial::DialError;
 use crate::driver::Driver;
+use crate::resource::Resource;
 use crate::resp::{self, RELEASE};
 
 /// Key of one lock on every node, at about one instant.

@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use crate::error::{
     AcquireError, AcquireErrorKind, Closed, ExtendError, ExtendErrorKind, NodeAnswer, NodeVerdict,
+    ResourceError,
 };
 
 /// For tests; with the feature `testing`.
@@ -18,6 +19,12 @@ impl AcquireError {
     #[must_use]
     pub fn with_retry_after(self, left: Duration) -> Self {
         self.until(Some(left))
+    }
+
+    /// Sets the name of the lock, as an acquisition of more than one does.
+    #[must_use]
+    pub fn with_resource(self, resource: impl AsRef<[u8]>) -> Self {
+        self.on(resource.as_ref())
     }
 
     /// Sets the number of attempts, and each node's answer to the last one.
@@ -50,5 +57,14 @@ impl Closed {
     /// Returns the outcome of a `close` that leaves these nodes.
     pub fn of(left: Vec<NodeAnswer>) -> Self {
         Self { left }
+    }
+}
+
+/// For tests; with the feature `testing`.
+impl<E> ResourceError<E> {
+    /// Returns an error of the lock `resource`.
+    #[must_use]
+    pub fn of(resource: impl AsRef<[u8]>, error: E) -> Self {
+        Self::new(&resource.as_ref().into(), error)
     }
 }

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use redlock_client::blocking::{Lease, Lost, Redlock};
+use redlock_client::blocking::{Lease, LeaseSet, Lost, LostAny, Redlock, Semaphore};
 use redlock_client::{AcquireErrorKind, KeepAlive, LostReason, Released, WithError};
 
 use crate::world::{SECOND, TTL, World};
@@ -139,9 +139,36 @@ fn options_are_those_of_the_client() {
 }
 
 #[test]
+fn threads_hold_several_locks_and_permits() {
+    let world = World::new();
+    let redlock = client(&world);
+    let both = aside(&world, || redlock.acquire_all(["b", "a"]).block()).unwrap();
+    world.settle();
+    assert_eq!((world.holders("a"), world.holders("b")), (5, 5));
+    assert_eq!(both.check(SECOND), Ok(()));
+    assert_eq!(both.check_confirmed(SECOND), Ok(()));
+    world.pass(SECOND);
+    let deadline = both.deadline();
+    assert!(aside(&world, || both.extend(TTL)).unwrap() > deadline);
+    let lost = both.lost();
+    assert_eq!(aside(&world, || both.release()), Released::Confirmed);
+    assert_eq!(*aside(&world, || lost.wait()).error(), LostReason::Released);
+    let with = |leases: &LeaseSet| leases.remaining() > SECOND;
+    assert_eq!(aside(&world, || redlock.acquire_all(["c", "d"]).with(with)), Ok(true));
+    let pool = redlock.semaphore("pool", 1);
+    let held = aside(&world, || {
+        pool.acquire().with(|_| pool.try_acquire().block().map(drop).map_err(|it| it.kind()))
+    });
+    assert_eq!(held, Ok(Err(AcquireErrorKind::Taken)));
+}
+
+#[test]
 fn a_lease_may_be_shared_by_threads() {
     fn is_shared<T: Send + Sync>() {}
     is_shared::<Redlock>();
     is_shared::<Lease>();
     is_shared::<Lost>();
+    is_shared::<LeaseSet>();
+    is_shared::<LostAny>();
+    is_shared::<Semaphore>();
 }

@@ -9,10 +9,12 @@ mod docs;
 mod extension;
 mod line;
 mod logs;
+mod many;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod node;
 mod observing;
+mod permits;
 mod secrets;
 mod taken;
 mod waiting;

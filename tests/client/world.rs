@@ -248,8 +248,9 @@ impl Environment for Shared {
         };
         *next += 1;
         for (place, byte) in bytes.iter_mut().enumerate() {
+            let word = *next + 1_000 * (place / 64) as u64;
             let mixed =
-                next.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(8 * (place % 8) as u32);
+                word.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(8 * (place % 8) as u32);
             *byte = (mixed >> 56) as u8;
         }
         Ok(())

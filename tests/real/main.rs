@@ -23,6 +23,7 @@ mod fleet;
 mod hanging;
 mod inspection;
 mod interlock;
+mod many;
 mod memory;
 mod outage;
 mod proxy;
@@ -125,6 +126,7 @@ const TESTS: &[&[Test]] = &[
     hanging::TESTS,
     interlock::TESTS,
     inspection::TESTS,
+    many::TESTS,
     memory::TESTS,
     outage::TESTS,
     refusals::TESTS,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use redlock_client::testing::Nodes;
 use redlock_client::{
     AcquireError, AcquireErrorKind, Closed, ExtendError, ExtendErrorKind, Lease, LostReason,
-    NodeAnswer, NodeVerdict, Released, WithError,
+    NodeAnswer, NodeVerdict, Released, ResourceError, WithError,
 };
 
 use crate::{MS, SECOND, TTL};
@@ -76,6 +76,9 @@ fn errors_are_made_of_their_parts() {
     let error = error.with_retry_after(SECOND).with_answers(2, vec![answer.clone()]);
     assert_eq!((error.attempts(), error.retry_after()), (2, Some(SECOND)));
     assert_eq!(error.nodes(), std::slice::from_ref(&answer));
+    assert_eq!(error.with_resource("b").resource(), Some(&b"b"[..]));
+    let loss = ResourceError::of("b", LostReason::KeysGone);
+    assert_eq!((loss.resource(), loss.error()), (&b"b"[..], &LostReason::KeysGone));
     assert_eq!(ExtendError::of(ExtendErrorKind::TooMany).kind(), ExtendErrorKind::TooMany);
     assert_eq!(Closed::of(vec![answer.clone()]).left(), [answer]);
     assert!(Closed::of(Vec::new()).is_complete());

@@ -2,6 +2,7 @@
 
 mod faults;
 mod losing;
+mod many;
 mod time;
 
 use std::time::Duration;
