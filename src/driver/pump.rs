@@ -9,9 +9,16 @@ use crate::observe::{Event as Told, Instant, Nodes};
 use super::{Driver, State};
 
 impl Driver {
-    /// Carries out the machines' commands and handles their events until there are no more.
+    /// Reports changes of the nodes' eligibility, then drains the machines.
     pub(super) fn pump(&self, state: &mut State, now: BootInstant) {
-        self.tell_eligibility(state, now);
+        for node in state.machine.nodes().iter() {
+            self.tell_eligibility(state, node, now);
+        }
+        self.drain(state, now);
+    }
+
+    /// Carries out the machines' commands and handles their events until there are no more.
+    pub(super) fn drain(&self, state: &mut State, now: BootInstant) {
         loop {
             while let Some(command) = state.machine.poll_command() {
                 self.carry_out(state, command, now);
@@ -20,18 +27,6 @@ impl Driver {
                 break;
             };
             self.hear(state, event, now);
-        }
-        let next = state.next_timeout();
-        // A timer that fires early does no harm: it is set again then.
-        let is_earlier = next.is_some_and(|next| state.armed.is_none_or(|armed| next < armed));
-        if is_earlier || state.is_finished() {
-            state.timer.wake(&mut state.wakes);
-        }
-        if state.is_finished() {
-            for node in &mut state.nodes {
-                node.task.wake(&mut state.wakes);
-            }
-            state.waiters.wake_all(&mut state.wakes);
         }
     }
 

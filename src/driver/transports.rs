@@ -183,7 +183,9 @@ impl Driver {
         if op == Op::Introduce {
             state.waiters.wake_all(&mut state.wakes);
         }
-        self.pump(state, now);
+        // No other node's eligibility has changed.
+        self.tell_eligibility(state, node, now);
+        self.drain(state, now);
     }
 
     /// Appends a command to the bytes to be written on the connection to `node`.
