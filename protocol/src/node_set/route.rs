@@ -73,6 +73,8 @@ impl NodeSet {
             let token = machine.token();
             if let Some(happened) = machine.handle_outcome(id, node, outcome, eligible_from, now) {
                 self.tell(lock, token, happened);
+            } else if machine.awaits_answers() {
+                continue;
             }
             self.carry(lock, now);
         }
