@@ -113,6 +113,7 @@ impl Introductions {
 
 impl Link {
     /// Returns the instant since which the node's votes count; `None` while they do not.
+    #[inline]
     pub(crate) fn eligible_from(&self) -> Option<BootInstant> {
         self.eligibility.from().filter(|_| !self.introductions.is_suspended())
     }

@@ -37,6 +37,7 @@ impl NodeSet {
     }
 
     /// Returns the next event for the driver.
+    #[inline]
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
@@ -50,12 +51,14 @@ impl NodeSet {
 
     /// Returns the earliest instant at which [`NodeSet::handle_lock_timeout`] has something to do.
     #[must_use]
+    #[inline]
     pub fn lock_timeout(&self) -> Option<BootInstant> {
         self.timers.next()
     }
 
     /// Returns the earliest instant at which [`NodeSet::handle_node_timeout`] has something to do.
     #[must_use]
+    #[inline]
     pub fn node_timeout(&self, node: NodeIndex) -> Option<BootInstant> {
         let known = !self.touched.contains(node);
         if known { self.timeouts[node.get()] } else { self.links[node.get()].poll_timeout() }
