@@ -154,9 +154,11 @@ impl Driver {
                 }
                 let Node { pipeline, outgoing, last_error, .. } = entry;
                 let name = |op: &Op| self.key_of(op, names);
-                pipeline.receive(frame, name, outgoing, self.endpoint(node), last_error)?;
-                while let Some((op, answer)) = state.nodes[node.get()].pipeline.take() {
+                let endpoint = self.endpoint(node);
+                let mut next = pipeline.receive(frame, name, outgoing, endpoint, last_error)?;
+                while let Some((op, answer)) = next {
                     self.answered(state, node, epoch, op, answer);
+                    next = state.nodes[node.get()].pipeline.take();
                 }
             }
         })
