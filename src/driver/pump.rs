@@ -121,7 +121,6 @@ impl Driver {
     fn begin(&self, state: &mut State, lock: LockId, now: BootInstant) {
         let mut random = [0; Token::LENGTH + size_of::<u64>()];
         let drawn = self.environment.fill_random(&mut random);
-        let (resource, ttl) = state.uses.terms(lock);
         let t1 = self.read_clock(state);
         if drawn.is_err() {
             self.tell_failed(state, lock, AcquireErrorKind::NoEntropy, now);
@@ -131,7 +130,7 @@ impl Driver {
         let (token, jitter) = random.split_first_chunk().expect("it is longer than a token");
         let jitter = jitter.first_chunk().expect("eight bytes follow the token");
         let owner = Token::from_bytes(*token);
-        state.uses.begin(lock, owner);
+        let (resource, ttl) = state.uses.begin(lock, owner);
         let resource = state.names.name(resource);
         self.tell(|| Told::AttemptBegan { owner, resource, t1: Instant::new(t1), ttl });
         let fresh = Fresh { token: owner, jitter: u64::from_le_bytes(*jitter) };

@@ -100,12 +100,6 @@ impl Uses {
         debug_assert!(before.is_none(), "a use of the lock is named once");
     }
 
-    /// Returns the resource and TTL of the attempts of `lock`.
-    pub(super) fn terms(&self, lock: LockId) -> (ResourceId, Duration) {
-        let entry = &self.table[&lock];
-        (entry.resource, entry.ttl)
-    }
-
     pub(super) fn resource(&self, lock: LockId) -> Option<ResourceId> {
         self.table.get(&lock).map(|entry| entry.resource)
     }
@@ -132,8 +126,11 @@ impl Uses {
         entry.is_some_and(|entry| entry.renewed.replace(t1) != Some(t1))
     }
 
-    pub(super) fn begin(&mut self, lock: LockId, owner: Token) {
-        self.of(lock).owner = owner;
+    /// Records the owner of an attempt that begins. Returns its resource and TTL.
+    pub(super) fn begin(&mut self, lock: LockId, owner: Token) -> (ResourceId, Duration) {
+        let entry = self.of(lock);
+        entry.owner = owner;
+        (entry.resource, entry.ttl)
     }
 
     /// Records why no further attempt will follow, before the machine reports the end.
