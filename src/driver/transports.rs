@@ -170,13 +170,12 @@ impl Driver {
         if error.is_some() {
             state.nodes[node.get()].error_at = state.clock;
         }
-        let (operation, owner) = (operation(&op), op.token());
         // The clock was read after the reply was, and again for every attempt that has begun since.
         let now = state.clock;
         self.tell(|| Told::Answered {
             node: node.get(),
-            operation,
-            owner,
+            operation: operation(&op),
+            owner: op.token(),
             resource: op.resource().map_or(&[], |resource| state.names.name(resource)),
             answer: told(reply),
             at: Instant::new(now),
@@ -195,10 +194,13 @@ impl Driver {
         let State { nodes, names, encoder, .. } = state;
         let Node { pipeline, outgoing, .. } = &mut nodes[node.get()];
         pipeline.write(op, self.key_of(&op, names), encoder, outgoing);
-        let name = op.resource().map_or(&[][..], |resource| names.name(resource));
-        let (node, operation, owner) = (node.get(), operation(&op), op.token());
-        let at = Instant::new(now);
-        self.tell(|| Told::Written { node, operation, owner, resource: name, at });
+        self.tell(|| Told::Written {
+            node: node.get(),
+            operation: operation(&op),
+            owner: op.token(),
+            resource: op.resource().map_or(&[][..], |resource| names.name(resource)),
+            at: Instant::new(now),
+        });
     }
 
     /// Returns the name of the key that `op` concerns: the canary if `op` has no resource.

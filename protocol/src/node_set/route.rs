@@ -2,9 +2,9 @@
 
 use core::time::Duration;
 
-use super::{Command, Event, NodeSet};
+use super::{Event, NodeSet};
 use crate::command::LockId;
-use crate::link::{CommandOutcome, Link, LinkCommand};
+use crate::link::{Command, CommandOutcome, Link};
 use crate::lock::{AttemptError, ExtendError, Lock, LockOutcome, Phase};
 use crate::quorum::{MAX_NODES, NodeIndex};
 use crate::time::BootInstant;
@@ -22,15 +22,8 @@ impl NodeSet {
             }
             // A command dropped as too late may have consequences at this very link.
             self.route(now);
-            match command {
-                Some(LinkCommand::Dial { epoch }) => return Some(Command::Dial { node, epoch }),
-                Some(LinkCommand::Reset { epoch, why }) => {
-                    return Some(Command::Reset { node, epoch, why });
-                }
-                Some(LinkCommand::Write { epoch, id, op }) => {
-                    return Some(Command::Write { node, epoch, id, op });
-                }
-                None => {}
+            if command.is_some() {
+                return command;
             }
         }
         None
