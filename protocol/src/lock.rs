@@ -199,16 +199,6 @@ impl Lock {
         }
     }
 
-    /// Returns true if this use waits for further answers, and for nothing else: it has neither a
-    /// command for a link nor a timeout.
-    pub(crate) fn awaits_answers(&self) -> bool {
-        match self.phase {
-            Phase::Trying => true,
-            Phase::Releasing(_) => !self.confirming.is_empty(),
-            _ => false,
-        }
-    }
-
     pub(crate) fn token(&self) -> Token {
         self.fresh.token
     }
