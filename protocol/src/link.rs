@@ -289,6 +289,12 @@ impl Link {
         }
     }
 
+    /// Returns true if [`Link::poll_command`] may return or drop a command.
+    pub(crate) fn has_command(&self) -> bool {
+        let has_unwritten = self.written < self.pipeline.len();
+        has_unwritten || self.reset_wanted.is_some() || self.state == State::DialWanted
+    }
+
     /// Returns the next command for the transport. Drops commands that are too late to be written.
     pub(crate) fn poll_command(
         &mut self,

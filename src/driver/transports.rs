@@ -180,13 +180,15 @@ impl Driver {
             answer: told(reply),
             at: Instant::new(now),
         });
-        state.machine.handle_reply(node, epoch, reply, now);
+        let has_more = state.machine.handle_reply(node, epoch, reply, now);
         if op == Op::Introduce {
             state.waiters.wake_all(&mut state.wakes);
         }
         // No other node's eligibility has changed.
         self.tell_eligibility(state, node, now);
-        self.drain(state, now);
+        if has_more {
+            self.drain(state, now);
+        }
     }
 
     /// Appends a command to the bytes to be written on the connection to `node`.
