@@ -18,10 +18,11 @@ impl Driver {
     pub(super) fn tell_eligibility(&self, state: &mut State, node: NodeIndex, now: BootInstant) {
         let from = state.machine.eligible_from(node);
         let entry = &mut state.nodes[node.get()];
-        let changed = core::mem::replace(&mut entry.eligible_from, from) != from;
+        let changed = entry.eligible_from != from;
         if !changed && !entry.quarantined {
             return;
         }
+        entry.eligible_from = from;
         let standing = Standing::from(state.machine.standing(node, now));
         let quarantined = matches!(standing, Standing::Quarantined(_));
         let ended = core::mem::replace(&mut entry.quarantined, quarantined) && !quarantined;

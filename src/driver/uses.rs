@@ -53,6 +53,14 @@ struct Use {
     abandoned: bool,
 }
 
+impl Use {
+    fn wake_watchers(&mut self, wakes: &mut Wakes) {
+        while let Some((_, watcher)) = self.watchers.pop_first() {
+            wakes.push(watcher);
+        }
+    }
+}
+
 /// All uses whose outcome has not been fetched yet.
 #[derive(Debug, Default)]
 pub(super) struct Uses {
@@ -197,7 +205,7 @@ impl Uses {
         let entry = self.of(lock);
         entry.lost.get_or_insert(reason);
         entry.stage = Stage::Releasing;
-        wakes.extend(core::mem::take(&mut entry.watchers).into_values());
+        entry.wake_watchers(wakes);
     }
 
     pub(super) fn decided(&mut self, lock: LockId, wakes: &mut Wakes) {
@@ -226,7 +234,7 @@ impl Uses {
     pub(super) fn lost(&mut self, lock: LockId, reason: LostReason, wakes: &mut Wakes) {
         if let Some(entry) = self.table.get_mut(&lock) {
             entry.lost = Some(reason);
-            wakes.extend(core::mem::take(&mut entry.watchers).into_values());
+            entry.wake_watchers(wakes);
         }
     }
 
@@ -250,7 +258,7 @@ impl Uses {
     fn ended(&mut self, lock: LockId, wakes: &mut Wakes) {
         let entry = self.of(lock);
         wakes.extend(entry.waiter.take());
-        wakes.extend(core::mem::take(&mut entry.watchers).into_values());
+        entry.wake_watchers(wakes);
         if entry.abandoned {
             self.table.remove(&lock);
         }

@@ -48,6 +48,7 @@ impl Introductions {
     }
 
     /// Returns true while no vote counts.
+    #[inline]
     pub(super) fn is_suspended(&self) -> bool {
         self.suspended_until.is_some()
     }
