@@ -138,6 +138,7 @@ impl Driver {
         let now = self.read_clock(&mut state);
         let result = act(&mut state, now);
         self.pump(&mut state, now);
+        state.wake_tasks();
         let wakes = core::mem::take(&mut state.wakes);
         drop(state);
         wakes.wake();
@@ -292,6 +293,24 @@ impl Driver {
 }
 
 impl State {
+    /// Wakes the timer task if the next timeout is earlier than its timer, and all tasks and waiting
+    /// callers if the tasks may end.
+    fn wake_tasks(&mut self) {
+        let next = self.next_timeout();
+        // A timer that fires early does no harm: it is set again then.
+        let is_earlier = next.is_some_and(|next| self.armed.is_none_or(|armed| next < armed));
+        let is_finished = self.is_finished();
+        if is_earlier || is_finished {
+            self.timer.wake(&mut self.wakes);
+        }
+        if is_finished {
+            for node in &mut self.nodes {
+                node.task.wake(&mut self.wakes);
+            }
+            self.waiters.wake_all(&mut self.wakes);
+        }
+    }
+
     /// Returns true if the tasks may end.
     fn is_finished(&self) -> bool {
         self.closing && self.machine.is_idle()

@@ -100,6 +100,7 @@ pub enum Op {
 impl Op {
     /// Returns the command's key; `None` for an introduction.
     #[must_use]
+    #[inline]
     pub fn resource(&self) -> Option<ResourceId> {
         match *self {
             Self::Extend { resource, .. }
@@ -125,6 +126,7 @@ impl Op {
 
     /// Returns the token of the attempt that sent the command; `None` for an introduction.
     #[must_use]
+    #[inline]
     pub fn token(&self) -> Option<Token> {
         match *self {
             Self::Extend { token, .. }

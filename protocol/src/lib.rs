@@ -36,12 +36,12 @@ pub use canonical::Canonical;
 pub use command::{CommandId, LockId, NoAnswer, Op, Reply, ResourceId};
 pub use digest::Digest;
 pub use holder::Holder;
-pub use link::{GivenUp, LinkConfig};
+pub use link::{Command, GivenUp, LinkConfig};
 pub use lock::{
     AttemptError, Ballot, ExtendError, Fresh, Grant, Limit, LockConfig, LostReason, NodeVerdict,
     ReleaseOutcome, Votes,
 };
-pub use node_set::{Command, Event, NodeSet};
+pub use node_set::{Event, NodeSet};
 pub use passes::Passes;
 pub use quorum::{MAX_NODES, NodeCount, NodeIndex, NodeMask};
 pub use restart::{Canary, Eligibility, Introduction, RestartGuard, RunId, Standing, quarantine};

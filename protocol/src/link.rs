@@ -15,8 +15,8 @@ use self::connection::REDIAL_FIRST;
 use self::introductions::Introductions;
 use self::owed_releases::OwedReleases;
 use self::pending::Pending;
-pub(crate) use self::terms::{CommandOutcome, LinkCommand};
-pub use self::terms::{GivenUp, LinkConfig};
+pub(crate) use self::terms::CommandOutcome;
+pub use self::terms::{Command, GivenUp, LinkConfig};
 use super::command::{CommandId, LockId, NoAnswer, Op, Reply, ResourceId, Send};
 use super::quorum::NodeIndex;
 use super::restart::Eligibility;
@@ -162,7 +162,6 @@ impl Link {
         self.connect();
         let node = self.node;
         let Send { id, op, key_ttl, .. } = send;
-        let pending = Pending::of_lock(send, now);
         match op {
             Op::Extend { .. }
             | Op::Introduce
@@ -175,7 +174,7 @@ impl Link {
                     return false;
                 }
                 self.ask_again(now);
-                self.pipeline.push_back(pending);
+                self.pipeline.push_back(Pending::of_lock(send, now));
                 match op {
                     Op::Look { .. } => self.identify_behind(now),
                     Op::Set { .. } => self.confirm_behind(now),
@@ -196,7 +195,7 @@ impl Link {
                     self.owed_releases.owe(resource, token, now.after(key_ttl));
                     self.queue_due_releases(now);
                 }
-                _ => self.pipeline.push_back(pending),
+                _ => self.pipeline.push_back(Pending::of_lock(send, now)),
             },
         }
         true
@@ -290,19 +289,26 @@ impl Link {
         }
     }
 
+    /// Returns true if [`Link::poll_command`] may return or drop a command.
+    pub(crate) fn has_command(&self) -> bool {
+        let has_unwritten = self.written < self.pipeline.len();
+        has_unwritten || self.reset_wanted.is_some() || self.state == State::DialWanted
+    }
+
     /// Returns the next command for the transport. Drops commands that are too late to be written.
     pub(crate) fn poll_command(
         &mut self,
         now: BootInstant,
         notes: &mut VecDeque<CommandOutcome>,
-    ) -> Option<LinkCommand> {
+    ) -> Option<Command> {
+        let node = self.node;
         if let Some(why) = self.reset_wanted.take() {
-            return Some(LinkCommand::Reset { epoch: self.epoch, why });
+            return Some(Command::Reset { node, epoch: self.epoch, why });
         }
         if self.state == State::DialWanted {
             self.epoch += 1;
             self.state = State::Dialing { since: now };
-            return Some(LinkCommand::Dial { epoch: self.epoch });
+            return Some(Command::Dial { node, epoch: self.epoch });
         }
         let may_write = match self.state {
             State::Introducing => self.written == 0,
@@ -318,7 +324,7 @@ impl Link {
         let next = self.pipeline.get_mut(self.written)?;
         next.written_at = Some(now);
         self.written += 1;
-        Some(LinkCommand::Write { epoch: self.epoch, id: next.id, op: next.op })
+        Some(Command::Write { node, epoch: self.epoch, id: next.id, op: next.op })
     }
 
     /// Returns why the link does not take the SET, extension or query `op`; `None` if it does. A node

@@ -368,8 +368,8 @@ impl Lock {
             },
             Phase::Decided => Some(self.deadline.before(self.config.min_validity)),
             Phase::Held { lost: None } => {
-                let others = [self.renewal.next(), self.poll_watching_timeout()];
-                others.into_iter().flatten().chain([self.lost_at()]).min()
+                let others = self.renewal.next().into_iter().chain(self.poll_watching_timeout());
+                others.chain([self.lost_at()]).min()
             }
             _ => None,
         }

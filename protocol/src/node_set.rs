@@ -12,7 +12,7 @@ use core::cmp::Reverse;
 use core::time::Duration;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
-pub use self::told::{Command, Event};
+pub use self::told::Event;
 use super::command::{LockId, ResourceId};
 use super::crowd::Crowd;
 use super::lines::Lines;

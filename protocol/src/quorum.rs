@@ -16,6 +16,7 @@ impl NodeIndex {
     ///
     /// If `index` is not below `MAX_NODES`, nine.
     #[must_use]
+    #[inline]
     pub const fn new(index: usize) -> Self {
         assert!(index < MAX_NODES, "node index out of range");
         Self(index as u8)
@@ -23,6 +24,7 @@ impl NodeIndex {
 
     /// Returns the index in the list.
     #[must_use]
+    #[inline]
     pub const fn get(self) -> usize {
         self.0 as usize
     }
@@ -45,6 +47,7 @@ impl NodeCount {
 
     /// Returns the number of nodes.
     #[must_use]
+    #[inline]
     pub const fn get(self) -> usize {
         self.0 as usize
     }
@@ -69,6 +72,7 @@ impl NodeCount {
     }
 
     /// Iterates over all nodes, in order.
+    #[inline]
     pub fn iter(self) -> impl Iterator<Item = NodeIndex> + Clone {
         (0..self.get()).map(NodeIndex::new)
     }

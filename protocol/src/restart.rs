@@ -178,6 +178,7 @@ impl Eligibility {
     }
 
     /// Returns the instant from which attempts may count the node; `None` while there is none.
+    #[inline]
     #[must_use]
     pub fn from(&self) -> Option<BootInstant> {
         self.from

@@ -49,8 +49,8 @@ impl BootInstant {
 
 /// Returns `duration` in nanoseconds; `u64::MAX` (584 years) if it is longer.
 pub(crate) const fn saturating_nanos(duration: Duration) -> u64 {
-    let nanos = duration.as_nanos();
-    if nanos > u64::MAX as u128 { u64::MAX } else { nanos as u64 }
+    let whole_seconds = duration.as_secs().saturating_mul(1_000_000_000);
+    whole_seconds.saturating_add(duration.subsec_nanos() as u64)
 }
 
 #[cfg(test)]

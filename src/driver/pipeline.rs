@@ -43,8 +43,8 @@ struct Unanswered {
     form: Form,
     /// A look or read that must follow a command written again: its reply is outdated.
     again: bool,
-    /// The reply, kept back until every older command has its own.
-    answer: Option<Answer>,
+    /// The reply, kept back until every older command has its own. Boxed because few are kept back.
+    answer: Option<Box<Answer>>,
 }
 
 /// A node's answer to a command.
@@ -102,8 +102,9 @@ impl Pipeline {
         looks.for_each(|it| it.again = true);
     }
 
-    /// Handles the next reply of the connection. `last_error` is the node's previous error: a
-    /// repeated error text is shared, not copied.
+    /// Handles the next reply of the connection. Returns the oldest command, which is then removed,
+    /// if this was its reply. `last_error` is the node's previous error: a repeated error text is
+    /// shared, not copied.
     ///
     /// # Errors
     ///
@@ -115,11 +116,11 @@ impl Pipeline {
         outgoing: &mut BytesMut,
         endpoint: &Endpoint,
         last_error: &mut Option<Arc<str>>,
-    ) -> Result<(), Malformed> {
+    ) -> Result<Option<(Op, Answer)>, Malformed> {
         let number = self.awaited.pop_front().ok_or(Malformed)?;
         let place = (number - self.first) as usize;
         if self.commands[place].form == Form::Caching {
-            return self.receive_caching(place, frame);
+            return self.receive_caching(place, frame).map(|()| None);
         }
         let command = &mut self.commands[place];
         if let Some(instead) = command.form.instead(&command.op, frame) {
@@ -130,14 +131,14 @@ impl Pipeline {
             if instead != Form::Get {
                 self.follow(place);
             }
-            return Ok(());
+            return Ok(None);
         }
         if core::mem::take(&mut command.again) {
             let op = command.op;
             let form = self.await_reply(number, &op);
             self.commands[place].form = form;
             resp::encode(outgoing, &op, name(&op), form);
-            return Ok(());
+            return Ok(None);
         }
         let (reply, error) = match (command.op, frame) {
             (_, Frame::Error(text)) if is_not_serving(text) => (Reply::NotServing, Some(text)),
@@ -177,8 +178,14 @@ impl Pipeline {
         if let Some(error) = &error {
             *last_error = Some(Arc::clone(error));
         }
-        command.answer = Some(Answer { reply, error });
-        Ok(())
+        let answer = Answer { reply, error };
+        if place > 0 {
+            command.answer = Some(Box::new(answer));
+            return Ok(None);
+        }
+        let op = command.op;
+        self.remove_oldest();
+        Ok(Some((op, answer)))
     }
 
     /// Handles the reply to the `CLIENT CACHING` of the command at `place`.
@@ -195,12 +202,17 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Removes and returns the oldest command, if it has its reply.
+    /// Removes and returns the oldest command, if its reply was kept back.
     pub(super) fn take(&mut self) -> Option<(Op, Answer)> {
-        let answer = self.commands.front_mut()?.answer.take()?;
-        let command = self.commands.pop_front()?;
+        let oldest = self.commands.front_mut()?;
+        let (op, answer) = (oldest.op, oldest.answer.take()?);
+        self.remove_oldest();
+        Some((op, *answer))
+    }
+
+    fn remove_oldest(&mut self) {
+        self.commands.pop_front();
         self.first += 1;
-        Some((command.op, answer))
     }
 
     /// Discards all commands: the connection is gone, and with it all replies.

@@ -9,9 +9,16 @@ use crate::observe::{Event as Told, Instant, Nodes};
 use super::{Driver, State};
 
 impl Driver {
-    /// Carries out the machines' commands and handles their events until there are no more.
+    /// Reports changes of the nodes' eligibility, then drains the machines.
     pub(super) fn pump(&self, state: &mut State, now: BootInstant) {
-        self.tell_eligibility(state, now);
+        for node in state.machine.nodes().iter() {
+            self.tell_eligibility(state, node, now);
+        }
+        self.drain(state, now);
+    }
+
+    /// Carries out the machines' commands and handles their events until there are no more.
+    pub(super) fn drain(&self, state: &mut State, now: BootInstant) {
         loop {
             while let Some(command) = state.machine.poll_command() {
                 self.carry_out(state, command, now);
@@ -20,18 +27,6 @@ impl Driver {
                 break;
             };
             self.hear(state, event, now);
-        }
-        let next = state.next_timeout();
-        // A timer that fires early does no harm: it is set again then.
-        let is_earlier = next.is_some_and(|next| state.armed.is_none_or(|armed| next < armed));
-        if is_earlier || state.is_finished() {
-            state.timer.wake(&mut state.wakes);
-        }
-        if state.is_finished() {
-            for node in &mut state.nodes {
-                node.task.wake(&mut state.wakes);
-            }
-            state.waiters.wake_all(&mut state.wakes);
         }
     }
 
@@ -126,7 +121,6 @@ impl Driver {
     fn begin(&self, state: &mut State, lock: LockId, now: BootInstant) {
         let mut random = [0; Token::LENGTH + size_of::<u64>()];
         let drawn = self.environment.fill_random(&mut random);
-        let (resource, ttl) = state.uses.terms(lock);
         let t1 = self.read_clock(state);
         if drawn.is_err() {
             self.tell_failed(state, lock, AcquireErrorKind::NoEntropy, now);
@@ -136,7 +130,7 @@ impl Driver {
         let (token, jitter) = random.split_first_chunk().expect("it is longer than a token");
         let jitter = jitter.first_chunk().expect("eight bytes follow the token");
         let owner = Token::from_bytes(*token);
-        state.uses.begin(lock, owner);
+        let (resource, ttl) = state.uses.begin(lock, owner);
         let resource = state.names.name(resource);
         self.tell(|| Told::AttemptBegan { owner, resource, t1: Instant::new(t1), ttl });
         let fresh = Fresh { token: owner, jitter: u64::from_le_bytes(*jitter) };

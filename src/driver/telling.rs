@@ -1,6 +1,6 @@
 //! Observer events that do not come from an event of the machines.
 
-use redlock_protocol::{BootInstant, CommandId, LockId, Op};
+use redlock_protocol::{BootInstant, CommandId, LockId, NodeIndex, Op};
 
 use super::{Driver, State};
 use crate::error::{AcquireErrorKind, LostReason};
@@ -13,28 +13,27 @@ impl Driver {
         self.observers.tell(event);
     }
 
-    /// Reports each change of the instant from which a node's votes count, and each end of a
+    /// Reports a change of the instant from which the votes of `node` count, or the end of its
     /// quarantine.
-    pub(super) fn tell_eligibility(&self, state: &mut State, now: BootInstant) {
-        for node in state.machine.nodes().iter() {
-            let from = state.machine.eligible_from(node);
-            let entry = &mut state.nodes[node.get()];
-            let changed = core::mem::replace(&mut entry.eligible_from, from) != from;
-            if !changed && !entry.quarantined {
-                continue;
-            }
-            let standing = Standing::from(state.machine.standing(node, now));
-            let quarantined = matches!(standing, Standing::Quarantined(_));
-            let ended = core::mem::replace(&mut entry.quarantined, quarantined) && !quarantined;
-            if changed || ended {
-                state.waiters.wake_all(&mut state.wakes);
-            }
-            let (node, from) = (node.get(), from.map(Instant::new));
-            if changed {
-                self.tell(|| Told::Eligible { node, from, standing });
-            } else if ended {
-                self.tell(|| Told::QuarantineEnded { node });
-            }
+    pub(super) fn tell_eligibility(&self, state: &mut State, node: NodeIndex, now: BootInstant) {
+        let from = state.machine.eligible_from(node);
+        let entry = &mut state.nodes[node.get()];
+        let changed = entry.eligible_from != from;
+        if !changed && !entry.quarantined {
+            return;
+        }
+        entry.eligible_from = from;
+        let standing = Standing::from(state.machine.standing(node, now));
+        let quarantined = matches!(standing, Standing::Quarantined(_));
+        let ended = core::mem::replace(&mut entry.quarantined, quarantined) && !quarantined;
+        if changed || ended {
+            state.waiters.wake_all(&mut state.wakes);
+        }
+        let (node, from) = (node.get(), from.map(Instant::new));
+        if changed {
+            self.tell(|| Told::Eligible { node, from, standing });
+        } else if ended {
+            self.tell(|| Told::QuarantineEnded { node });
         }
     }
 

@@ -38,9 +38,8 @@ impl State {
     /// Returns the instant of the next timeout that the timer must handle.
     pub(super) fn next_timeout(&self) -> Option<BootInstant> {
         let nodes = self.machine.nodes().iter().filter_map(|node| self.timeout_of(node));
-        let others =
-            [self.machine.lock_timeout(), self.waiters.next_timeout(), self.quorum_is_due()];
-        nodes.chain(others.into_iter().flatten()).min()
+        let callers = self.waiters.next_timeout().into_iter().chain(self.quorum_is_due());
+        nodes.chain(self.machine.lock_timeout()).chain(callers).min()
     }
 
     /// Returns the instant at which the votes of a majority will count, if a caller waits for that.

@@ -154,9 +154,11 @@ impl Driver {
                 }
                 let Node { pipeline, outgoing, last_error, .. } = entry;
                 let name = |op: &Op| self.key_of(op, names);
-                pipeline.receive(frame, name, outgoing, self.endpoint(node), last_error)?;
-                while let Some((op, answer)) = state.nodes[node.get()].pipeline.take() {
+                let endpoint = self.endpoint(node);
+                let mut next = pipeline.receive(frame, name, outgoing, endpoint, last_error)?;
+                while let Some((op, answer)) = next {
                     self.answered(state, node, epoch, op, answer);
+                    next = state.nodes[node.get()].pipeline.take();
                 }
             }
         })
@@ -168,22 +170,25 @@ impl Driver {
         if error.is_some() {
             state.nodes[node.get()].error_at = state.clock;
         }
-        let (operation, owner) = (operation(&op), op.token());
         // The clock was read after the reply was, and again for every attempt that has begun since.
         let now = state.clock;
         self.tell(|| Told::Answered {
             node: node.get(),
-            operation,
-            owner,
+            operation: operation(&op),
+            owner: op.token(),
             resource: op.resource().map_or(&[], |resource| state.names.name(resource)),
             answer: told(reply),
             at: Instant::new(now),
         });
-        state.machine.handle_reply(node, epoch, reply, now);
+        let has_more = state.machine.handle_reply(node, epoch, reply, now);
         if op == Op::Introduce {
             state.waiters.wake_all(&mut state.wakes);
         }
-        self.pump(state, now);
+        // No other node's eligibility has changed.
+        self.tell_eligibility(state, node, now);
+        if has_more {
+            self.drain(state, now);
+        }
     }
 
     /// Appends a command to the bytes to be written on the connection to `node`.
@@ -191,10 +196,13 @@ impl Driver {
         let State { nodes, names, encoder, .. } = state;
         let Node { pipeline, outgoing, .. } = &mut nodes[node.get()];
         pipeline.write(op, self.key_of(&op, names), encoder, outgoing);
-        let name = op.resource().map_or(&[][..], |resource| names.name(resource));
-        let (node, operation, owner) = (node.get(), operation(&op), op.token());
-        let at = Instant::new(now);
-        self.tell(|| Told::Written { node, operation, owner, resource: name, at });
+        self.tell(|| Told::Written {
+            node: node.get(),
+            operation: operation(&op),
+            owner: op.token(),
+            resource: op.resource().map_or(&[][..], |resource| names.name(resource)),
+            at: Instant::new(now),
+        });
     }
 
     /// Returns the name of the key that `op` concerns: the canary if `op` has no resource.

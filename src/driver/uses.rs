@@ -53,6 +53,14 @@ struct Use {
     abandoned: bool,
 }
 
+impl Use {
+    fn wake_watchers(&mut self, wakes: &mut Wakes) {
+        while let Some((_, watcher)) = self.watchers.pop_first() {
+            wakes.push(watcher);
+        }
+    }
+}
+
 /// All uses whose outcome has not been fetched yet.
 #[derive(Debug, Default)]
 pub(super) struct Uses {
@@ -100,12 +108,6 @@ impl Uses {
         debug_assert!(before.is_none(), "a use of the lock is named once");
     }
 
-    /// Returns the resource and TTL of the attempts of `lock`.
-    pub(super) fn terms(&self, lock: LockId) -> (ResourceId, Duration) {
-        let entry = &self.table[&lock];
-        (entry.resource, entry.ttl)
-    }
-
     pub(super) fn resource(&self, lock: LockId) -> Option<ResourceId> {
         self.table.get(&lock).map(|entry| entry.resource)
     }
@@ -132,8 +134,11 @@ impl Uses {
         entry.is_some_and(|entry| entry.renewed.replace(t1) != Some(t1))
     }
 
-    pub(super) fn begin(&mut self, lock: LockId, owner: Token) {
-        self.of(lock).owner = owner;
+    /// Records the owner of an attempt that begins. Returns its resource and TTL.
+    pub(super) fn begin(&mut self, lock: LockId, owner: Token) -> (ResourceId, Duration) {
+        let entry = self.of(lock);
+        entry.owner = owner;
+        (entry.resource, entry.ttl)
     }
 
     /// Records why no further attempt will follow, before the machine reports the end.
@@ -200,7 +205,7 @@ impl Uses {
         let entry = self.of(lock);
         entry.lost.get_or_insert(reason);
         entry.stage = Stage::Releasing;
-        wakes.extend(core::mem::take(&mut entry.watchers).into_values());
+        entry.wake_watchers(wakes);
     }
 
     pub(super) fn decided(&mut self, lock: LockId, wakes: &mut Wakes) {
@@ -229,7 +234,7 @@ impl Uses {
     pub(super) fn lost(&mut self, lock: LockId, reason: LostReason, wakes: &mut Wakes) {
         if let Some(entry) = self.table.get_mut(&lock) {
             entry.lost = Some(reason);
-            wakes.extend(core::mem::take(&mut entry.watchers).into_values());
+            entry.wake_watchers(wakes);
         }
     }
 
@@ -253,7 +258,7 @@ impl Uses {
     fn ended(&mut self, lock: LockId, wakes: &mut Wakes) {
         let entry = self.of(lock);
         wakes.extend(entry.waiter.take());
-        wakes.extend(core::mem::take(&mut entry.watchers).into_values());
+        entry.wake_watchers(wakes);
         if entry.abandoned {
             self.table.remove(&lock);
         }

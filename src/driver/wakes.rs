@@ -24,8 +24,9 @@ impl Wakes {
         }
     }
 
-    pub(super) fn wake(self) {
-        self.few.into_iter().flatten().chain(self.more).for_each(Waker::wake);
+    pub(super) fn wake(mut self) {
+        self.few[..self.count].iter_mut().filter_map(Option::take).for_each(Waker::wake);
+        self.more.into_iter().for_each(Waker::wake);
     }
 }
 

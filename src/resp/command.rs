@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use bytes::BytesMut;
+use bytes::{BufMut, BytesMut};
 use redlock_protocol::Op;
 
 use super::decode::Frame;
@@ -128,7 +128,7 @@ impl Forms {
 
 /// Appends `op` to `buffer`, in a `form` that `op` can take. `resource` is the name of the key; for
 /// an introduction it is the canary's.
-pub(crate) fn encode(buffer: &mut BytesMut, op: &Op, resource: &[u8], form: Form) {
+pub(crate) fn encode(buffer: &mut impl BufMut, op: &Op, resource: &[u8], form: Form) {
     match op {
         Op::Extend { token, ttl, .. } => {
             let (token, ttl_ms) = (token.as_bytes(), decimal_ms(*ttl));
@@ -178,7 +178,7 @@ pub(crate) fn encode(buffer: &mut BytesMut, op: &Op, resource: &[u8], form: Form
 #[derive(Default)]
 pub(crate) struct Encoder {
     last: Option<(Op, Form)>,
-    bytes: BytesMut,
+    bytes: Vec<u8>,
 }
 
 impl Encoder {
@@ -193,7 +193,7 @@ impl Encoder {
     }
 }
 
-fn script(buffer: &mut BytesMut, script: Script, form: Form, key: &[u8], values: &[&[u8]]) {
+fn script(buffer: &mut impl BufMut, script: Script, form: Form, key: &[u8], values: &[&[u8]]) {
     let (command, name): (&[u8], &[u8]) = match form {
         Form::Eval => (b"EVAL", script.text),
         _ => (b"EVALSHA", script.sha),

@@ -1,6 +1,6 @@
 //! Encodes commands as arrays of bulk strings, which every version of the protocol accepts.
 
-use bytes::{BufMut, BytesMut};
+use bytes::BufMut;
 
 /// Largest number of digits of a 64-bit number.
 const DIGITS_MAX: usize = 20;
@@ -12,16 +12,10 @@ pub(super) struct Decimal {
 }
 
 impl Decimal {
-    pub(super) fn new(mut number: u64) -> Self {
-        let (mut digits, mut first) = ([0; DIGITS_MAX], DIGITS_MAX);
-        loop {
-            first -= 1;
-            digits[first] = b'0' + (number % 10) as u8;
-            number /= 10;
-            if number == 0 {
-                return Self { digits, first };
-            }
-        }
+    pub(super) fn new(number: u64) -> Self {
+        let mut digits = [0; DIGITS_MAX];
+        let first = put_digits(&mut digits, number);
+        Self { digits, first }
     }
 
     pub(super) fn as_bytes(&self) -> &[u8] {
@@ -31,9 +25,7 @@ impl Decimal {
 
 /// Appends a command. It does not use the library's encoder, which computes logarithms to find
 /// lengths: no operation is more frequent.
-pub(crate) fn write(buffer: &mut BytesMut, arguments: &[&[u8]]) {
-    let bodies: usize = arguments.iter().map(|argument| argument.len()).sum();
-    buffer.reserve(bodies + (arguments.len() + 1) * (DIGITS_MAX + 5));
+pub(crate) fn write(buffer: &mut impl BufMut, arguments: &[&[u8]]) {
     header(buffer, b'*', arguments.len());
     for argument in arguments {
         header(buffer, b'$', argument.len());
@@ -42,14 +34,32 @@ pub(crate) fn write(buffer: &mut BytesMut, arguments: &[&[u8]]) {
     }
 }
 
-fn header(buffer: &mut BytesMut, kind: u8, length: usize) {
-    buffer.put_u8(kind);
-    buffer.put_slice(Decimal::new(length as u64).as_bytes());
-    buffer.put_slice(b"\r\n");
+/// Appends `kind`, `length` and a line break, in one piece: most pieces of a command are headers.
+fn header(buffer: &mut impl BufMut, kind: u8, length: usize) {
+    let mut line = [0; 1 + DIGITS_MAX + 2];
+    let (head, line_break) = line.split_at_mut(1 + DIGITS_MAX);
+    line_break.copy_from_slice(b"\r\n");
+    let first = put_digits(head, length as u64) - 1;
+    head[first] = kind;
+    buffer.put_slice(&line[first..]);
+}
+
+/// Writes `number` in decimal digits to the end of `digits`. Returns the place of the first digit.
+fn put_digits(digits: &mut [u8], mut number: u64) -> usize {
+    let mut first = digits.len();
+    loop {
+        first -= 1;
+        digits[first] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            return first;
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use bytes::BytesMut;
     use proptest::prelude::*;
     use redis_protocol::resp2::encode::extend_encode_borrowed;
     use redis_protocol::resp2::types::BorrowedFrame;

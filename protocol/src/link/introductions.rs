@@ -48,6 +48,7 @@ impl Introductions {
     }
 
     /// Returns true while no vote counts.
+    #[inline]
     pub(super) fn is_suspended(&self) -> bool {
         self.suspended_until.is_some()
     }
@@ -113,6 +114,7 @@ impl Introductions {
 
 impl Link {
     /// Returns the instant since which the node's votes count; `None` while they do not.
+    #[inline]
     pub(crate) fn eligible_from(&self) -> Option<BootInstant> {
         self.eligibility.from().filter(|_| !self.introductions.is_suspended())
     }

@@ -46,12 +46,36 @@ pub(crate) struct CommandOutcome {
     pub(crate) outcome: Result<Reply, NoAnswer>,
 }
 
-/// A command to the transport.
+/// A command to a node's transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LinkCommand {
-    Dial { epoch: u32 },
-    Reset { epoch: u32, why: GivenUp },
-    Write { epoch: u32, id: CommandId, op: Op },
+pub enum Command {
+    /// Open a connection, and report the result under this epoch.
+    Dial {
+        /// The node.
+        node: NodeIndex,
+        /// Names the connection.
+        epoch: u32,
+    },
+    /// Drop the connection at once, including unsent bytes. Report nothing about it from then on.
+    Reset {
+        /// The node.
+        node: NodeIndex,
+        /// Names the connection.
+        epoch: u32,
+        /// Reason why the connection is given up.
+        why: GivenUp,
+    },
+    /// Write the command. From now on it counts as written for good.
+    Write {
+        /// The node.
+        node: NodeIndex,
+        /// Names the connection.
+        epoch: u32,
+        /// Names the command.
+        id: CommandId,
+        /// The command to write.
+        op: Op,
+    },
 }
 
 /// Reason why a connection is given up.

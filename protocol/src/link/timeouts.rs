@@ -41,28 +41,34 @@ impl Link {
             State::Dialing { since } => Some(since.after(self.config.connect_timeout)),
             _ => None,
         };
+        let unanswered = self.waits_since().map(|since| since.after(self.config.node_timeout));
+        let stale = if self.written < self.pipeline.len() {
+            self.pipeline.range(self.written..).filter_map(|it| it.write_before).min()
+        } else {
+            None
+        };
+        // Without room, a release that falls due waits for an answer that makes room.
+        let owed_releases = self.owed_releases.next_timeout().filter(|_| self.has_room());
+        let link = earlier(connection, self.gives_up_at());
+        let commands = earlier(unanswered, stale);
+        earlier(earlier(link, commands), owed_releases)
+    }
+
+    /// Returns since when the oldest command waits that is not overdue, or the oldest withheld vote.
+    fn waits_since(&self) -> Option<BootInstant> {
         // The pipeline is in the order of `since`, except that the connection's first introduction
         // stands at the front. Overdue commands precede all others, and are skipped by binary
         // search: a node that hangs leaves hundreds of them.
-        let opens =
-            matches!(self.state, State::Introducing).then(|| self.pipeline.front()).flatten();
-        let opens = opens.map(|it| it.id);
-        let is_past = |it: &Pending| it.overdue || Some(it.id) == opens;
-        let first_live = self.pipeline.get(self.pipeline.partition_point(is_past));
-        let overdue = [self.pipeline.front().filter(|it| !it.overdue), first_live];
-        let overdue = overdue.into_iter().flatten().map(|it| it.since).min();
-        let overdue = overdue.map(|since| since.after(self.config.node_timeout));
-        let unwritten = self.pipeline.range(self.written..);
-        let stale = unwritten.filter_map(|it| it.write_before).min();
-        // Without room, a release that falls due waits for an answer that makes room.
-        let owed_releases = self.owed_releases.next_timeout().filter(|_| self.has_room());
-        let withheld = self.introductions.oldest_withheld();
-        let withheld = withheld.map(|since| since.after(self.config.node_timeout));
-        let timeouts = [self.gives_up_at(), overdue, stale, owed_releases, withheld];
-        timeouts.into_iter().fold(connection, |first, other| match (first, other) {
-            (Some(first), Some(other)) => Some(first.min(other)),
-            (first, other) => first.or(other),
-        })
+        let since = |it: &Pending| it.since;
+        let live = match self.pipeline.front() {
+            Some(front) if front.overdue || self.state == State::Introducing => {
+                let is_past = |it: &Pending| it.overdue || it.id == front.id;
+                let next = self.pipeline.get(self.pipeline.partition_point(is_past));
+                earlier((!front.overdue).then_some(front.since), next.map(since))
+            }
+            front => front.map(since),
+        };
+        earlier(live, self.introductions.oldest_withheld())
     }
 
     /// Returns true if the node owes an answer beyond the node timeout. A command that was written
@@ -106,5 +112,13 @@ impl Link {
                 }
             }
         }
+    }
+}
+
+/// Returns the earlier of two instants, if there is any.
+fn earlier(one: Option<BootInstant>, other: Option<BootInstant>) -> Option<BootInstant> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        _ => one.or(other),
     }
 }

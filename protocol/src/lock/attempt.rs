@@ -73,6 +73,16 @@ impl Lock {
         self.why_not().map(Err)
     }
 
+    /// Returns true if this use waits for further answers, and for nothing else: it has neither a
+    /// command for a link nor a timeout.
+    pub(crate) fn awaits_answers(&self) -> bool {
+        match self.phase {
+            Phase::Trying => true,
+            Phase::Releasing(_) => !self.confirming.is_empty(),
+            _ => false,
+        }
+    }
+
     /// Returns the nodes' verdicts on the attempt; a node that has not answered is pending.
     pub(crate) fn ballot(&self) -> Ballot {
         let mut ballot = self.ballot;

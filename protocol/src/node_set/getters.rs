@@ -14,6 +14,7 @@ use crate::token::Token;
 impl NodeSet {
     /// Returns the number of configured nodes.
     #[must_use]
+    #[inline]
     pub fn nodes(&self) -> NodeCount {
         self.nodes
     }
@@ -90,6 +91,7 @@ impl NodeSet {
 
     /// Returns the instant since which the votes of `node` count; `None` while they do not.
     #[must_use]
+    #[inline]
     pub fn eligible_from(&self, node: NodeIndex) -> Option<BootInstant> {
         self.links[node.get()].eligible_from()
     }

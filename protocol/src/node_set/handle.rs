@@ -69,8 +69,16 @@ impl NodeSet {
         self.note_connection(node, now);
     }
 
-    /// Handles the next reply on the connection. `now` is read after the reply.
-    pub fn handle_reply(&mut self, node: NodeIndex, epoch: u32, reply: Reply, now: BootInstant) {
+    /// Handles the next reply on the connection. `now` is read after the reply. Returns true if
+    /// there may be commands or events; otherwise the driver may handle other inputs before it
+    /// drains them.
+    pub fn handle_reply(
+        &mut self,
+        node: NodeIndex,
+        epoch: u32,
+        reply: Reply,
+        now: BootInstant,
+    ) -> bool {
         self.advance(now);
         self.touched.insert(node);
         let known = self.open.contains(node).then(|| self.links[node.get()].memory_from());
@@ -92,6 +100,8 @@ impl NodeSet {
             // connection wants to hear of the next one.
             self.key_changed(node, resource, by, now);
         }
+        let has_command = |node: NodeIndex| self.links[node.get()].has_command();
+        !self.events.is_empty() || self.touched.iter().any(has_command)
     }
 
     /// Handles the timeout that [`NodeSet::poll_timeout`] returned. Harmless at any other time.

@@ -2,9 +2,9 @@
 
 use core::time::Duration;
 
-use super::{Command, Event, NodeSet};
+use super::{Event, NodeSet};
 use crate::command::LockId;
-use crate::link::{CommandOutcome, Link, LinkCommand};
+use crate::link::{Command, CommandOutcome, Link};
 use crate::lock::{AttemptError, ExtendError, Lock, LockOutcome, Phase};
 use crate::quorum::{MAX_NODES, NodeIndex};
 use crate::time::BootInstant;
@@ -22,21 +22,15 @@ impl NodeSet {
             }
             // A command dropped as too late may have consequences at this very link.
             self.route(now);
-            match command {
-                Some(LinkCommand::Dial { epoch }) => return Some(Command::Dial { node, epoch }),
-                Some(LinkCommand::Reset { epoch, why }) => {
-                    return Some(Command::Reset { node, epoch, why });
-                }
-                Some(LinkCommand::Write { epoch, id, op }) => {
-                    return Some(Command::Write { node, epoch, id, op });
-                }
-                None => {}
+            if command.is_some() {
+                return command;
             }
         }
         None
     }
 
     /// Returns the next event for the driver.
+    #[inline]
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
@@ -50,12 +44,14 @@ impl NodeSet {
 
     /// Returns the earliest instant at which [`NodeSet::handle_lock_timeout`] has something to do.
     #[must_use]
+    #[inline]
     pub fn lock_timeout(&self) -> Option<BootInstant> {
         self.timers.next()
     }
 
     /// Returns the earliest instant at which [`NodeSet::handle_node_timeout`] has something to do.
     #[must_use]
+    #[inline]
     pub fn node_timeout(&self, node: NodeIndex) -> Option<BootInstant> {
         let known = !self.touched.contains(node);
         if known { self.timeouts[node.get()] } else { self.links[node.get()].poll_timeout() }
@@ -73,6 +69,8 @@ impl NodeSet {
             let token = machine.token();
             if let Some(happened) = machine.handle_outcome(id, node, outcome, eligible_from, now) {
                 self.tell(lock, token, happened);
+            } else if machine.awaits_answers() {
+                continue;
             }
             self.carry(lock, now);
         }

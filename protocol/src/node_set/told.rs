@@ -1,45 +1,12 @@
-//! Outputs to the driver: commands for the transports, and events about the locks.
+//! Events about the locks, for the driver.
 
 use core::time::Duration;
 
-use crate::command::{CommandId, LockId, Op};
-use crate::link::GivenUp;
+use crate::command::LockId;
 use crate::lock::{AttemptError, Ballot, ExtendError, LostReason, ReleaseOutcome};
-use crate::quorum::{NodeIndex, NodeMask};
+use crate::quorum::NodeMask;
 use crate::time::BootInstant;
 use crate::token::Token;
-
-/// A command to a node's transport.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Command {
-    /// Open a connection, and report the result under this epoch.
-    Dial {
-        /// The node.
-        node: NodeIndex,
-        /// Names the connection.
-        epoch: u32,
-    },
-    /// Drop the connection at once, including unsent bytes. Report nothing about it from then on.
-    Reset {
-        /// The node.
-        node: NodeIndex,
-        /// Names the connection.
-        epoch: u32,
-        /// Reason why the connection is given up.
-        why: GivenUp,
-    },
-    /// Write the command. From now on it counts as written for good.
-    Write {
-        /// The node.
-        node: NodeIndex,
-        /// Names the connection.
-        epoch: u32,
-        /// Names the command.
-        id: CommandId,
-        /// The command to write.
-        op: Op,
-    },
-}
 
 /// An event that the driver must handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,6 +19,9 @@ impl NodeSet {
         by: Option<LockId>,
         now: BootInstant,
     ) -> bool {
+        if self.listeners.is_empty() && self.watched.is_empty() {
+            return false;
+        }
         // Of one client's uses of a resource only the first in line waits for changes.
         let is_waiting =
             |&head: &LockId| self.lock(head).is_some_and(|lock| lock.phase() == Phase::Listening);

@@ -35,8 +35,9 @@ impl Bench {
     fn receive(&mut self, frame: Frame<'_>) -> Result<Vec<Reply>, Malformed> {
         let Self { pipeline, outgoing, last_error, .. } = self;
         let endpoint = "redis://locksmith:secret@a".parse().unwrap();
-        pipeline.receive(frame, |_| b"name", outgoing, &endpoint, last_error)?;
-        Ok(core::iter::from_fn(|| pipeline.take()).map(|(_, answer)| answer.reply).collect())
+        let first = pipeline.receive(frame, |_| b"name", outgoing, &endpoint, last_error)?;
+        let answered = core::iter::successors(first, |_| pipeline.take());
+        Ok(answered.map(|(_, answer)| answer.reply).collect())
     }
 
     fn introduce(&mut self, version: &str) {

@@ -36,11 +36,9 @@ impl Driver {
                 let error = AcquireError::new(kind).after_attempts(attempts, nodes);
                 return Poll::Ready(Err(error.until(retry_at.map(|at| at.since(now)))));
             }
-            entry.waiter = Some(context.waker().clone());
             if entry.stage == Stage::Decided {
                 if let Ok(grant) = machine.deliver(lock, now) {
                     entry.stage = Stage::Held;
-                    entry.waiter = None;
                     let waited = now.since(core::mem::replace(&mut entry.since, now));
                     self.tell(|| Told::Delivered {
                         owner: grant.token,
@@ -54,6 +52,7 @@ impl Driver {
                 // Another attempt follows, or the machine reports that none does.
                 entry.stage = Stage::Trying;
             }
+            entry.waiter = Some(context.waker().clone());
             Poll::Pending
         })
     }
@@ -140,7 +139,7 @@ impl Driver {
         }
         if matches!(entry.stage, Stage::Held | Stage::Trying | Stage::Decided) {
             entry.stage = Stage::Releasing;
-            state.wakes.extend(core::mem::take(&mut entry.watchers).into_values());
+            entry.wake_watchers(&mut state.wakes);
             state.machine.release(lock, now);
         }
     }

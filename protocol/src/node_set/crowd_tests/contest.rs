@@ -4,9 +4,10 @@
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::{Command, Event, NodeSet};
+use super::super::{Event, NodeSet};
 use crate::command::{LockId, Op, Reply};
 use crate::holder::Holder;
+use crate::link::Command;
 use crate::lock::{Fresh, Limit, LockConfig};
 use crate::quorum::NodeIndex;
 use crate::retry::{draw, share};
