@@ -48,7 +48,7 @@ use self::recorder::{Recorder, WORKERS_MAX};
 use self::run_clock::RunClock;
 use self::socket::Door;
 pub use self::support::ENGINE;
-pub use self::verdict::{Verdict, from_outside, unjudged};
+pub use self::verdict::{Verdict, from_outside, is_untested, unjudged, untested};
 pub use self::world::Describe;
 use self::world::World;
 use crate::choice::Choices;

@@ -45,8 +45,11 @@ resource  res
 time 0    with the first command about the resource, or START
   mutual-exclusion     holds                            expected to hold
   exclusive-section    holds                            expected to hold
+  section-within-lease holds                            expected to hold
+  sound-grant          holds                            expected to hold
+  owner-only           holds                            expected to hold
   fenced-order         vacuous                          expected to hold
-  not judged from outside: section-within-lease, sound-grant, owner-only, continuity, no-lost-update, tidy, deadlock-free, fault-tolerant, sound-refusal
+  not judged from outside: continuity, no-lost-update, tidy, deadlock-free, fault-tolerant, sound-refusal
 reports: OUT/index.html
 "#]]
     );
@@ -74,11 +77,38 @@ fn a_termination_ends_with_verdict_and_files() {
         let kill = std::process::Command::new("kill").args([signal, &pid]).status().unwrap();
         assert!(kill.success());
         assert!(lines.any(|line| line.contains("mutual-exclusion")), "{signal}");
-        assert_eq!(process.wait().unwrap().code(), Some(0), "{signal}");
+        assert!(lines.any(|line| line == "  inconclusive: no worker said ENTER"), "{signal}");
+        assert_eq!(process.wait().unwrap().code(), Some(3), "{signal}");
         for file in ["index.html", "serve.html", "serve/base.serve.0.jsonl.gz"] {
             assert!(Path::new(&out).join(file).is_file(), "{signal}: {file}");
         }
     }
+}
+
+/// Fencing tokens are expected to grow, and no worker has one.
+#[test]
+fn a_run_that_tests_nothing_expected_is_inconclusive() {
+    let out = format!("{}/untested", env!("CARGO_TARGET_TMPDIR"));
+    let expected = "expect.fenced-order=holds";
+    let mut process = std::process::Command::new(env!("CARGO_BIN_EXE_redlock-sim"))
+        .args(["serve", "--nodes", "1", "--base-port", "0", "--out", &out, "--set", expected])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let told: Vec<String> = lines.by_ref().take(5).collect();
+    let address = |line: &String| line.rsplit(' ').next().unwrap().parse().unwrap();
+    let (mut master, mut observer) = (Talk::to(address(&told[1])), Talk::to(address(&told[2])));
+    assert_eq!(master.ask("SET res token NX PX 10000"), "+OK");
+    assert_eq!(observer.ask("ENTER res alice token"), "+OK");
+    assert_eq!(observer.ask("LEAVE res alice"), "+OK");
+    let verdict = observer.ask("END");
+    assert!(verdict.ends_with("inconclusive: nothing put fenced-order to the test"), "{verdict}");
+    drop(lines);
+    assert_eq!(process.wait().unwrap().code(), Some(3));
+    let history = format!("{out}/serve/base.serve.0.jsonl.gz");
+    let check = Command::new(env!("CARGO_BIN_EXE_redlock-sim")).args(["check", &history]);
+    check.assert().code(3);
 }
 
 #[test]

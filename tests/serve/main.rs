@@ -7,6 +7,7 @@ mod bad_input;
 mod command;
 mod connections;
 mod faults;
+mod leases;
 mod scripts;
 mod talk;
 mod tracking;

@@ -208,6 +208,13 @@ impl Recorder {
             Change::Nothing if told.is_vote => OpKind::Set,
             Change::Nothing => OpKind::Release,
         };
+        // Some scripts answer nothing when they have set the key, and something when they have not.
+        let answer = match change {
+            _ if answer == Answer::Error => answer,
+            Change::Nothing if told.is_vote => Answer::No,
+            Change::Nothing => answer,
+            _ => Answer::Yes,
+        };
         let Told { command, attempt, .. } = told;
         log.push(
             &self.clock,
@@ -238,7 +245,8 @@ impl Recorder {
         if !log.inside.insert(worker) {
             return Err(Disbelief::Inside);
         }
-        let by = token.and_then(|token| log.by_value.get(token).copied());
+        let with = |token| log.with_value(token, Some(worker)).or(log.with_value(token, None));
+        let by = token.and_then(with);
         let integer = token.and_then(|token| core::str::from_utf8(token).ok()?.parse().ok());
         let integer = integer.filter(|_| by.is_none());
         let fencing_token = integer.map_or(FencingToken::NONE, FencingToken);
@@ -265,8 +273,8 @@ impl Recorder {
         let name =
             core::str::from_utf8(who).ok().filter(|name| lock_judge::scenario::is_name(name));
         let name = name.ok_or(Disbelief::Name)?;
-        if let Some(place) = log.workers.iter().position(|known| known == name) {
-            return Ok(ClientId::at(place));
+        if let Some(known) = log.worker_named(Some(name)) {
+            return Ok(known);
         }
         if log.workers.len() >= WORKERS_MAX {
             return Err(Disbelief::TooMany);
