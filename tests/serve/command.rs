@@ -137,8 +137,8 @@ For more information, try '--help'.
 
 "#]]);
     run(&["serve", "--nodes", "10"]).code(2);
-    run(&["serve", "pause-in-flight", "--base-port", "0"]).code(3).stderr_eq(str![[r#"
-error: the engine `serve` does not support `pause` and `suspend`: stop the worker itself by `kill -STOP` (the fault `gc`)
+    run(&["serve", "suspend-defeats-step-3", "--base-port", "0"]).code(3).stderr_eq(str![[r#"
+error: the engine `serve` does not support `suspend` of a client (the fault `sleep`)
 
 "#]]);
 }

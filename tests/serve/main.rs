@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "real sockets are what is tested here")]
 #![expect(clippy::disallowed_types, reason = "real sockets are what is tested here")]
 
+mod asked;
 mod bad_input;
 mod command;
 mod connections;

@@ -14,6 +14,7 @@ use lock_judge::history::{
 };
 use lock_judge::scenario::CLIENTS_MAX;
 use redis_sim::Change;
+use redis_sim::script::sha_of;
 use redis_sim::server::Touched;
 use tokio::sync::Notify;
 
@@ -45,7 +46,8 @@ pub(super) struct Recorder {
 pub(super) struct Told {
     command: CommandId,
     attempt: AttemptId,
-    is_vote: bool,
+    /// Purpose of the command: `Set` if it asks for the lock.
+    op: OpKind,
 }
 
 /// The execution of a request.
@@ -90,9 +92,9 @@ impl Peer {
 }
 
 impl Told {
-    /// Returns true if the command asks for the lock.
-    pub(super) fn is_vote(self) -> bool {
-        self.is_vote
+    /// Returns the purpose of the command: `Set` if it asks for the lock.
+    pub(super) fn op(self) -> OpKind {
+        self.op
     }
 
     fn done(self, node: NodeId, op: OpKind, answer: Answer) -> EventKind {
@@ -141,17 +143,19 @@ impl Recorder {
 
     /// Records a request that arrived over `peer`; returns `None` if it is not about the lock.
     pub(super) fn arrived(&self, peer: &mut Peer, request: &[Bytes]) -> Option<Told> {
+        if let Some(text) = meaning::loaded(request) {
+            self.lock().learn(sha_of(text), text);
+        }
         let meaning = meaning::of(request, self.resource.as_bytes())?;
         if meaning.changes && self.starts_itself && self.clock.origin_ns().is_none() {
             self.start();
         }
         let mut log = self.lock();
-        let (number, is_vote) = log.use_of(peer, &meaning)?;
+        let (number, op) = log.use_of(peer, &meaning)?;
         peer.last = Some(number);
         let attempt = preliminary(number);
-        let told = Told { command: CommandId(log.commands), attempt, is_vote };
+        let told = Told { command: CommandId(log.commands), attempt, op };
         log.commands += 1;
-        let op = if is_vote { OpKind::Set } else { OpKind::Release };
         let written = EventKind::Written { command: told.command, attempt, node: peer.node, op };
         log.push(&self.clock, What::Told(written));
         Some(told)
@@ -205,13 +209,12 @@ impl Recorder {
             Change::Set => OpKind::GetSet,
             Change::Retimed => OpKind::Extend,
             Change::Deleted => OpKind::Release,
-            Change::Nothing if told.is_vote => OpKind::Set,
-            Change::Nothing => OpKind::Release,
+            Change::Nothing => told.op,
         };
         // Some scripts answer nothing when they have set the key, and something when they have not.
         let answer = match change {
             _ if answer == Answer::Error => answer,
-            Change::Nothing if told.is_vote => Answer::No,
+            Change::Nothing if told.op == OpKind::Set => Answer::No,
             Change::Nothing => answer,
             _ => Answer::Yes,
         };

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use lock_judge::history::{
-    AttemptId, ClientId, CommandId, EventKind, FencingToken, Id, NodeId, NodeIds,
+    AttemptId, ClientId, CommandId, EventKind, FencingToken, Id, NodeId, NodeIds, OpKind,
 };
 use lock_judge::scenario::is_name;
 use redis_sim::script::Sha;
 
 use super::{Peer, Told, WORKERS_MAX};
-use crate::serve::meaning::Meaning;
+use crate::serve::meaning::{self, Meaning};
 use crate::serve::run_clock::RunClock;
 
 /// Maximum number of entries; later ones are not recorded. A history has at most 2 000 000 events,
@@ -19,6 +19,9 @@ const ENTRIES_MAX: usize = 900_000;
 
 /// Maximum number of attempts: preliminary numbers have 24 bits.
 const USES_MAX: usize = 1 << 24;
+
+/// Maximum number of scripts whose purpose is remembered.
+const SCRIPTS_MAX: usize = 10_000;
 
 /// Everything recorded so far.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +38,8 @@ pub(in crate::serve) struct Log {
     by_value: BTreeMap<Bytes, Vec<u32>>,
     /// The newest attempt of the connections with this name.
     by_name: BTreeMap<String, u32>,
+    /// Purposes of the scripts whose text has been seen.
+    scripts: BTreeMap<Sha, OpKind>,
     pub(super) inside: BTreeSet<ClientId>,
     pub(super) commands: u32,
 }
@@ -113,12 +118,13 @@ impl Log {
         self.entries.push(Entry { at_ns, what });
     }
 
-    /// Returns the attempt of a request, and true if the request asks for the lock. Returns `None`
-    /// if the request belongs to no attempt.
-    pub(super) fn use_of(&mut self, peer: &Peer, meaning: &Meaning<'_>) -> Option<(u32, bool)> {
+    /// Returns the attempt of a request, and the purpose of the request: `Set` if it asks for the
+    /// lock. Returns `None` if the request belongs to no attempt.
+    pub(super) fn use_of(&mut self, peer: &Peer, meaning: &Meaning<'_>) -> Option<(u32, OpKind)> {
         let worker = self.worker_named(peer.name.as_deref());
         let known = meaning.values.iter().find_map(|it| self.with_value(it, worker));
-        let asks = |it: &Use| meaning.votes || (it.script.is_some() && it.script == meaning.script);
+        let votes = meaning.op == Some(OpKind::Set);
+        let asks = |it: &Use| votes || (it.script.is_some() && it.script == meaning.script);
         let number = match (known, meaning.token) {
             (Some(number), Some(value)) => {
                 // A request with the same value to the same node, after a section, starts a new
@@ -133,11 +139,22 @@ impl Log {
             (None, None) => peer.last?,
         };
         let it = &mut self.uses[number as usize];
-        let is_vote = asks(it);
-        if is_vote {
+        if asks(it) {
             it.asked.insert(peer.node);
+            return Some((number, OpKind::Set));
         }
-        Some((number, is_vote))
+        if let (Some(script), Some(text)) = (meaning.script, meaning.text) {
+            self.learn(script, text);
+        }
+        let purpose = || meaning.script.and_then(|script| self.scripts.get(&script).copied());
+        Some((number, meaning.op.or_else(purpose).unwrap_or(OpKind::Release)))
+    }
+
+    /// Remembers the purpose of a script, so that it is known by its hash.
+    pub(super) fn learn(&mut self, script: Sha, text: &[u8]) {
+        if self.scripts.len() < SCRIPTS_MAX {
+            self.scripts.entry(script).or_insert_with(|| meaning::purpose(text));
+        }
     }
 
     /// Starts an attempt with `value`, which arrived in `script` if it arrived in a script. Without
@@ -222,7 +239,7 @@ impl Log {
         let number = self.last_of(peer)?;
         peer.last = Some(number);
         let attempt = preliminary(number);
-        let told = Told { command: CommandId(self.commands), attempt, is_vote: false };
+        let told = Told { command: CommandId(self.commands), attempt, op: OpKind::Release };
         self.commands += 1;
         Some(told)
     }
@@ -252,9 +269,9 @@ mod tests {
         let peer = Peer::new(NodeId(0), 1);
         let words = ["SET", "res", "one"].map(|word| Bytes::from_static(word.as_bytes()));
         let meaning = meaning::of(&words, b"res").unwrap();
-        assert_eq!(log.use_of(&peer, &meaning), Some((0, true)));
+        assert_eq!(log.use_of(&peer, &meaning), Some((0, OpKind::Set)));
         log.is_full = true;
-        assert_eq!(log.use_of(&peer, &meaning), Some((0, true)), "what is known is known");
+        assert_eq!(log.use_of(&peer, &meaning), Some((0, OpKind::Set)), "what is known is known");
         let words = ["SET", "res", "two"].map(|word| Bytes::from_static(word.as_bytes()));
         let meaning = meaning::of(&words, b"res").unwrap();
         assert_eq!(log.use_of(&peer, &meaning), None);
