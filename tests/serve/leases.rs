@@ -191,6 +191,17 @@ fn an_extension_makes_the_lease_longer() {
     assert!(deadlines.is_sorted() && deadlines[1] >= deadlines[0] + 50_000_000_000);
 }
 
+#[test]
+fn a_script_may_set_the_key_first_and_time_it_then() {
+    let lock = "EVAL \"if redis.call('setnx',KEYS[1],ARGV[1])==1 then \
+        return redis.call('pexpire',KEYS[1],ARGV[2]) end return 0\" 1 res";
+    let (fleet, mut observer, mut c1, _c2) = begin();
+    assert_eq!(c1.ask(&format!("{lock} one 10000")), [":1"; 5]);
+    enter(&mut observer, "c1");
+    assert_eq!(observer.ask("LEAVE res c1"), "+OK");
+    assert_eq!(found(&fleet.finish(), Property::SoundGrant).0, Observed::Holds);
+}
+
 /// Redisson's scripts answer nothing when they have set the key, and its TTL when they have not.
 #[test]
 fn a_vote_is_what_a_script_did_whatever_it_answers() {

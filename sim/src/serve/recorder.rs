@@ -195,9 +195,11 @@ impl Recorder {
             before.get_or_insert(writer_of(executed.effect.before));
             after = writer_of(executed.effect.after);
             expires_wall_ms = executed.effect.expires_wall_ms;
-            if executed.effect.change != Change::Nothing {
-                change = executed.effect.change;
-            }
+            change = match (change, executed.effect.change) {
+                // A key that is set and timed by one request is set.
+                (_, Change::Nothing) | (Change::Set, Change::Retimed) => change,
+                (_, other) => other,
+            };
         }
         let told = told.or_else(|| log.unasked(peer))?;
         let before = before.unwrap_or_default();
