@@ -9,7 +9,7 @@ use redlock_sim::serve::Fleet;
 use snapbox::cmd::Command;
 use snapbox::str;
 
-use crate::talk::Talk;
+use crate::talk::{Talk, until};
 use crate::{case, setup};
 
 #[test]
@@ -83,6 +83,44 @@ fn a_termination_ends_with_verdict_and_files() {
             assert!(Path::new(&out).join(file).is_file(), "{signal}: {file}");
         }
     }
+}
+
+#[test]
+fn who_enters_without_its_keys_reads_what_to_check() {
+    let out = format!("{}/gone", env!("CARGO_TARGET_TMPDIR"));
+    let mut process = std::process::Command::new(env!("CARGO_BIN_EXE_redlock-sim"))
+        .args(["serve", "--nodes", "1", "--base-port", "0", "--out", &out])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let told: Vec<String> = lines.by_ref().take(5).collect();
+    let address = |line: &String| line.rsplit(' ').next().unwrap().parse().unwrap();
+    let (mut master, mut observer) = (Talk::to(address(&told[1])), Talk::to(address(&told[2])));
+    assert_eq!(master.ask("SET res token NX PX 100"), "+OK");
+    assert_eq!(master.ask("PEXPIRE res 200"), ":1");
+    until("the key is gone", || master.ask("GET res") == "$-1");
+    assert_eq!(observer.ask("ENTER res alice token"), "+OK");
+    assert_eq!(observer.ask("LEAVE res alice"), "+OK");
+    let verdict = observer.ask("END");
+    drop(lines);
+    assert_eq!(process.wait().unwrap().code(), Some(1));
+    let (_, story) = verdict.split_once("VIOLATION sound-grant").unwrap();
+    snapbox::assert_data_eq!(
+        story.replace(&out, "OUT"),
+        str![[r#"
+  serve  seed 0
+  alice’s grant of “res” at [..] s was unsound
+
+  Let   L1 = alice’s lease; already over when delivered, at [..] s; TTL [..] ms
+  Then  - alice entered at [..] s, its keys were gone since [..] s: check the elapsed time
+          after the replies
+        - the last command of L1 to each node: GET to A by [..] s
+
+  blame   none
+  replay  redlock-sim check OUT/serve/base.serve.0.jsonl.gz
+"#]]
+    );
 }
 
 /// Fencing tokens are expected to grow, and no worker has one.
