@@ -22,6 +22,7 @@ mod socket;
 mod support;
 mod tls;
 mod verdict;
+mod workers;
 mod world;
 
 use std::io;
@@ -48,7 +49,7 @@ use self::recorder::{Recorder, WORKERS_MAX};
 use self::run_clock::RunClock;
 use self::socket::Door;
 pub use self::support::ENGINE;
-pub use self::verdict::{Verdict, from_outside, unjudged};
+pub use self::verdict::{Verdict, from_outside, is_untested, unjudged, untested};
 pub use self::world::Describe;
 use self::world::World;
 use crate::choice::Choices;
@@ -108,16 +109,17 @@ pub struct Fleet {
     world: Arc<World>,
     observer: SocketAddr,
     /// Dropped before the runtime, whose drop would wait for a running script.
-    _scripts: Scripts,
+    _leftovers: Leftovers,
     runtime: Runtime,
 }
 
-/// Aborts the scripts of all masters when dropped.
-struct Scripts(Arc<World>);
+/// Aborts the scripts of all masters when dropped, and lets paused workers go on.
+struct Leftovers(Arc<World>);
 
-impl Drop for Scripts {
+impl Drop for Leftovers {
     fn drop(&mut self) {
         self.0.nodes.values().for_each(|node| node.executor.abort());
+        self.0.workers.release();
     }
 }
 
@@ -162,8 +164,8 @@ impl Fleet {
         runtime.spawn(observer::accept(Arc::clone(&world), door));
         runtime.spawn(Faults::new(Arc::clone(&world)).run());
         drop(guard);
-        let _scripts = Scripts(Arc::clone(&world));
-        Ok(Self { world, observer, _scripts, runtime })
+        let _leftovers = Leftovers(Arc::clone(&world));
+        Ok(Self { world, observer, _leftovers, runtime })
     }
 
     /// Returns the address of each master.
@@ -217,7 +219,7 @@ impl Fleet {
     /// Stops serving and judges the run.
     #[must_use]
     pub fn finish(self) -> Verdict {
-        let Self { world, runtime, _scripts, .. } = self;
+        let Self { world, runtime, _leftovers, .. } = self;
         let verdict = world.verdict();
         runtime.shutdown_background();
         verdict

@@ -9,7 +9,7 @@ use redlock_sim::serve::Fleet;
 use snapbox::cmd::Command;
 use snapbox::str;
 
-use crate::talk::Talk;
+use crate::talk::{Talk, until};
 use crate::{case, setup};
 
 #[test]
@@ -45,8 +45,11 @@ resource  res
 time 0    with the first command about the resource, or START
   mutual-exclusion     holds                            expected to hold
   exclusive-section    holds                            expected to hold
+  section-within-lease holds                            expected to hold
+  sound-grant          holds                            expected to hold
+  owner-only           holds                            expected to hold
   fenced-order         vacuous                          expected to hold
-  not judged from outside: section-within-lease, sound-grant, owner-only, continuity, no-lost-update, tidy, deadlock-free, fault-tolerant, sound-refusal
+  not judged from outside: continuity, no-lost-update, tidy, deadlock-free, fault-tolerant, sound-refusal
 reports: OUT/index.html
 "#]]
     );
@@ -74,11 +77,76 @@ fn a_termination_ends_with_verdict_and_files() {
         let kill = std::process::Command::new("kill").args([signal, &pid]).status().unwrap();
         assert!(kill.success());
         assert!(lines.any(|line| line.contains("mutual-exclusion")), "{signal}");
-        assert_eq!(process.wait().unwrap().code(), Some(0), "{signal}");
+        assert!(lines.any(|line| line == "  inconclusive: no worker said ENTER"), "{signal}");
+        assert_eq!(process.wait().unwrap().code(), Some(3), "{signal}");
         for file in ["index.html", "serve.html", "serve/base.serve.0.jsonl.gz"] {
             assert!(Path::new(&out).join(file).is_file(), "{signal}: {file}");
         }
     }
+}
+
+#[test]
+fn who_enters_without_its_keys_reads_what_to_check() {
+    let out = format!("{}/gone", env!("CARGO_TARGET_TMPDIR"));
+    let mut process = std::process::Command::new(env!("CARGO_BIN_EXE_redlock-sim"))
+        .args(["serve", "--nodes", "1", "--base-port", "0", "--out", &out])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let told: Vec<String> = lines.by_ref().take(5).collect();
+    let address = |line: &String| line.rsplit(' ').next().unwrap().parse().unwrap();
+    let (mut master, mut observer) = (Talk::to(address(&told[1])), Talk::to(address(&told[2])));
+    assert_eq!(master.ask("SET res token NX PX 100"), "+OK");
+    assert_eq!(master.ask("PEXPIRE res 200"), ":1");
+    until("the key is gone", || master.ask("GET res") == "$-1");
+    assert_eq!(observer.ask("ENTER res alice token"), "+OK");
+    assert_eq!(observer.ask("LEAVE res alice"), "+OK");
+    let verdict = observer.ask("END");
+    drop(lines);
+    assert_eq!(process.wait().unwrap().code(), Some(1));
+    let (_, story) = verdict.split_once("VIOLATION sound-grant").unwrap();
+    snapbox::assert_data_eq!(
+        story.replace(&out, "OUT"),
+        str![[r#"
+  serve  seed 0
+  alice’s grant of “res” at [..] s was unsound
+
+  Let   L1 = alice’s lease; already over when delivered, at [..] s; TTL [..] ms
+  Then  - alice entered at [..] s, its keys were gone since [..] s: check the elapsed time
+          after the replies
+        - the last command of L1 to each node: GET to A by [..] s
+
+  blame   none
+  replay  redlock-sim check OUT/serve/base.serve.0.jsonl.gz
+"#]]
+    );
+}
+
+/// Fencing tokens are expected to grow, and no worker has one.
+#[test]
+fn a_run_that_tests_nothing_expected_is_inconclusive() {
+    let out = format!("{}/untested", env!("CARGO_TARGET_TMPDIR"));
+    let expected = "expect.fenced-order=holds";
+    let mut process = std::process::Command::new(env!("CARGO_BIN_EXE_redlock-sim"))
+        .args(["serve", "--nodes", "1", "--base-port", "0", "--out", &out, "--set", expected])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let told: Vec<String> = lines.by_ref().take(5).collect();
+    let address = |line: &String| line.rsplit(' ').next().unwrap().parse().unwrap();
+    let (mut master, mut observer) = (Talk::to(address(&told[1])), Talk::to(address(&told[2])));
+    assert_eq!(master.ask("SET res token NX PX 10000"), "+OK");
+    assert_eq!(observer.ask("ENTER res alice token"), "+OK");
+    assert_eq!(observer.ask("LEAVE res alice"), "+OK");
+    let verdict = observer.ask("END");
+    assert!(verdict.ends_with("inconclusive: nothing put fenced-order to the test"), "{verdict}");
+    drop(lines);
+    assert_eq!(process.wait().unwrap().code(), Some(3));
+    let history = format!("{out}/serve/base.serve.0.jsonl.gz");
+    let check = Command::new(env!("CARGO_BIN_EXE_redlock-sim")).args(["check", &history]);
+    check.assert().code(3);
 }
 
 #[test]
@@ -107,8 +175,8 @@ For more information, try '--help'.
 
 "#]]);
     run(&["serve", "--nodes", "10"]).code(2);
-    run(&["serve", "pause-in-flight", "--base-port", "0"]).code(3).stderr_eq(str![[r#"
-error: the engine `serve` does not support `pause` and `suspend`: stop the worker itself by `kill -STOP` (the fault `gc`)
+    run(&["serve", "suspend-defeats-step-3", "--base-port", "0"]).code(3).stderr_eq(str![[r#"
+error: the engine `serve` does not support `suspend` of a client (the fault `sleep`)
 
 "#]]);
 }

@@ -81,8 +81,8 @@ fn a_host_without_power_is_silent_and_resets_afterwards() {
 fn what_cannot_be_done_is_refused_by_name() {
     for (faults, what) in [
         (
-            "[[fault]]\nid = \"f\"\nat = \"1s\"\nuntil = \"2s\"\npause = { host = \"c1\" }",
-            "`pause`",
+            "[[fault]]\nid = \"f\"\nat = \"1s\"\nuntil = \"2s\"\nsuspend = { host = \"c1\" }",
+            "`suspend` of a client",
         ),
         (
             "[[fault]]\nid = \"f\"\nat = { client = \"c1\", before = \"t2\" }\n\
@@ -339,6 +339,34 @@ fn answers_in_flight_at_a_death_arrive_before_the_close() {
     await_fault(&mut observer, "crash", "over");
     assert_eq!(one.hear(), "+OK");
     assert!(one.is_closed());
+}
+
+/// A script that is called by its hash is known by the text that was loaded on any master.
+#[test]
+fn a_delay_may_concern_releases_or_extensions_alone() {
+    const BY: Duration = Duration::from_millis(200);
+    let (fleet, mut observer) = observed(
+        "[[fault]]\nid = \"late\"\nat = \"0s\"\n\
+         delay = { from = [\"c1\"], to = [\"A\"], by = \"200ms\", only = \"release\" }\n\
+         [[fault]]\nid = \"slow\"\nat = \"0s\"\n\
+         delay = { from = [\"c1\"], to = [\"B\"], by = \"200ms\", only = \"extend\" }",
+    );
+    let addresses = fleet.addresses();
+    let [mut one, mut other] = [0, 1].map(|node| Talk::of(addresses[node], "c1"));
+    observer.ask("START");
+    await_fault(&mut observer, "late", "begun");
+    await_fault(&mut observer, "slow", "begun");
+    let load = "SCRIPT LOAD \"return redis.call('del', KEYS[1])\"";
+    let [sha, _] = [&mut one, &mut other].map(|talk| talk.ask(load));
+    for talk in [&mut one, &mut other] {
+        assert_eq!(talk.ask("SET res token NX PX 10000"), "+OK");
+    }
+    let began = Instant::now();
+    assert_eq!(one.ask(&format!("EVALSHA {sha} 1 res token")), ":1");
+    assert!(began.elapsed() >= BY, "a release");
+    let began = Instant::now();
+    assert_eq!(other.ask("PEXPIRE res 20000"), ":1");
+    assert!(began.elapsed() >= BY, "an extension");
 }
 
 /// The same with a script, as many libraries acquire the lock.

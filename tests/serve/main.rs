@@ -3,10 +3,12 @@
 #![expect(clippy::disallowed_methods, reason = "real sockets are what is tested here")]
 #![expect(clippy::disallowed_types, reason = "real sockets are what is tested here")]
 
+mod asked;
 mod bad_input;
 mod command;
 mod connections;
 mod faults;
+mod leases;
 mod scripts;
 mod talk;
 mod tracking;

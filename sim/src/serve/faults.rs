@@ -6,7 +6,9 @@ use std::future::{Future, poll_fn};
 use std::sync::Arc;
 use std::task::Poll;
 
-use lock_judge::history::{ClientIds, ClockKind, EventKind, HostId, HostIds, NodeId};
+use lock_judge::history::{
+    ClientIds, ClockKind, EventKind, FaultId, HostId, HostIds, NodeId, OpKind,
+};
 use lock_judge::ids::{IdVec, StrikeId};
 use lock_judge::scenario::Message;
 use redis_sim::server::Server;
@@ -69,7 +71,14 @@ impl Faults {
             let due = self.next.iter();
             let due = due.filter_map(|(strike, next)| Some((self.at_ns((*next)?)?, strike)));
             let Some((at_ns, strike)) = due.min() else { return };
-            self.world.clock.sleep_until(origin_ns.saturating_add(at_ns)).await;
+            tokio::select! {
+                biased;
+                fault = self.world.asked_fault() => {
+                    self.begin_now(fault, self.world.clock.now_ns() - origin_ns);
+                    continue;
+                }
+                () = self.world.clock.sleep_until(origin_ns.saturating_add(at_ns)) => {}
+            }
             let begins = matches!(self.next[strike], Some(Next::Begins(_)));
             self.next[strike] = if begins { self.end_of(strike, at_ns) } else { None };
             let strike_now = Strike { world: Arc::clone(&self.world), id: strike };
@@ -82,6 +91,21 @@ impl Faults {
                 if begins { strike_now.begin().await } else { strike_now.end().await }
             };
             self.under_way[strike] = go(step).await;
+        }
+    }
+
+    /// Makes the next occurrence of a fault begin at `now_ns`.
+    fn begin_now(&mut self, fault: FaultId, now_ns: u64) {
+        let planned = |strike| &self.world.plan.faults[strike];
+        let waits = |(strike, next): &(StrikeId, &mut Option<Next>)| {
+            planned(*strike).id == fault && matches!(next, Some(Next::Begins(_)))
+        };
+        let waiting: Vec<_> = self.next.iter_mut().filter(waits).collect();
+        let first = waiting.iter().map(|(strike, _)| planned(*strike).occurrence).min();
+        for (strike, next) in waiting {
+            if Some(planned(strike).occurrence) == first {
+                *next = Some(Next::Begins(now_ns));
+            }
         }
     }
 
@@ -127,6 +151,16 @@ async fn go(step: impl Future<Output = ()> + Send + 'static) -> Option<JoinHandl
     if is_done { None } else { Some(tokio::spawn(step)) }
 }
 
+/// Returns the purpose of the requests that are such messages, if requests are.
+fn op_of(message: Message) -> Option<OpKind> {
+    match message {
+        Message::Set => Some(OpKind::Set),
+        Message::Extend => Some(OpKind::Extend),
+        Message::Release => Some(OpKind::Release),
+        Message::Answer | Message::Write => None,
+    }
+}
+
 /// A planned fault at one host.
 struct Strike {
     world: Arc<World>,
@@ -158,6 +192,15 @@ impl Strike {
             Effect::Links(change) => {
                 self.world.begins(self.id);
                 self.change_links(change);
+            }
+            Effect::Pause { client } => {
+                let world = &self.world;
+                world.workers.named(client).await;
+                world.begins(self.id);
+                if world.workers.stop(client) {
+                    let host = world.plan.client_host(client);
+                    world.recorder.tell(EventKind::Stopped { host, suspended: false });
+                }
             }
             Effect::Stall { node } => {
                 self.world.begins(self.id);
@@ -206,10 +249,10 @@ impl Strike {
                 for node in self.world.nodes.values() {
                     let (requests, replies) = self.concerned(node, from, to);
                     let nobody = ClientIds::EMPTY;
+                    let only_op = only.and_then(op_of);
                     let requests = if only == Some(Message::Answer) { nobody } else { requests };
-                    let sets_only = only == Some(Message::Set);
-                    let replies = if sets_only { nobody } else { replies };
-                    let slow = Slow { strike, requests, replies, by_ns, sets_only };
+                    let replies = if only_op.is_some() { nobody } else { replies };
+                    let slow = Slow { strike, requests, replies, by_ns, only: only_op };
                     node.change(|node_faults| node_faults.slow(slow));
                 }
             }
@@ -252,6 +295,12 @@ impl Strike {
                 let strike = self.id;
                 let nodes = world.nodes.values();
                 nodes.for_each(|node| node.change(|node_faults| node_faults.clear(strike)));
+            }
+            Effect::Pause { client } => {
+                let host = world.plan.client_host(client);
+                if world.workers.go_on(client) {
+                    world.recorder.tell(EventKind::Continued { host });
+                }
             }
             Effect::Stall { node } => {
                 let mut goes_on = false;

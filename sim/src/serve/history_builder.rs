@@ -1,10 +1,11 @@
 //! The history builder: turns the observations of masters and workers into a history.
 //!
 //! An attempt is all requests with one value. The attempt by which a worker entered is determined
-//! afterwards ([`owners`]). Its belief lasts from `ENTER` to `LEAVE`, whatever deadline its client
-//! assumes. Its counted votes are the nodes that had confirmed its key and still held it when the
-//! worker entered.
+//! afterwards ([`owners`]). Its belief lasts from `ENTER` to `LEAVE` at most, and no longer than its
+//! keys ([`leases`]).
 
+mod inside;
+mod leases;
 mod owners;
 
 use lock_judge::history::{
@@ -14,7 +15,9 @@ use lock_judge::history::{
 use lock_judge::ids::{IdVec, PerClient};
 use lock_judge::scenario::{Case, Client, Property, Quantity, Span, WORKER};
 
-use self::owners::{Entrance, Owners};
+use self::inside::{Inside, Renewal};
+use self::leases::{ChangedKey, Leases};
+use self::owners::Owners;
 use super::recorder::{Entry, Log, What, number_of};
 
 /// Name of the client that stands for all connections that gave no name.
@@ -24,14 +27,16 @@ const UNNAMED: &str = "unnamed";
 /// workers report too little.
 pub(super) const fn is_judged(property: Property) -> bool {
     match property {
-        Property::ExclusiveSection | Property::FencedOrder | Property::MutualExclusion => true,
+        Property::ExclusiveSection
+        | Property::FencedOrder
+        | Property::MutualExclusion
+        | Property::OwnerOnly
+        | Property::SectionWithinLease
+        | Property::SoundGrant => true,
         Property::Continuity
         | Property::DeadlockFree
         | Property::FaultTolerant
         | Property::NoLostUpdate
-        | Property::OwnerOnly
-        | Property::SectionWithinLease
-        | Property::SoundGrant
         | Property::SoundRefusal
         | Property::Tidy => false,
     }
@@ -60,7 +65,7 @@ pub(super) fn build(
     now_ns: u64,
 ) -> BuiltHistory {
     let nodes = case.scenario.cluster.nodes.len();
-    let owners = Owners::find(log, nodes);
+    let owners = Owners::find(log, &case.scenario);
     let case = resolved(case, log, &owners);
     let unnamed = ClientId::at(case.scenario.clients.len() - 1);
     let names = names(log, &owners, unnamed);
@@ -73,6 +78,7 @@ pub(super) fn build(
         begun: vec![false; names.len()],
         entered: entered(&owners),
         last: last_entries(log, names.len()),
+        leases: Leases::new(log.uses.len(), walls_ns),
         names,
         entrances: owners.entrances.into_iter(),
         inside: IdVec::filled(case.scenario.clients.len(), None),
@@ -88,22 +94,18 @@ pub(super) fn build(
 }
 
 /// Returns the case as it was run: with every worker as a client, and one more for the attempts of
-/// unnamed connections. Drops the expectations that cannot be judged, and that of `fenced-order` if
-/// no worker named a fencing token.
+/// unnamed connections. Drops the expectations that cannot be judged.
 fn resolved(case: &Case, log: &Log, owners: &Owners) -> Case {
     let mut case = case.clone();
     let scenario = &mut case.scenario;
-    for name in &log.workers[scenario.clients.len().min(log.workers.len())..] {
+    let workers = &log.workers[scenario.clients.len().min(log.workers.len())..];
+    for name in workers.iter().chain(&owners.strangers) {
         scenario.clients.push(worker(name));
     }
     if scenario.clients.is_empty() || owners.clients.contains(&None) {
         scenario.clients.push(worker(UNNAMED));
     }
-    let fenced = |entry: &Entry| matches!(entry.what, What::Entered { fencing_token, .. } if fencing_token != FencingToken::NONE);
-    let is_fenced = log.entries.iter().any(fenced);
-    scenario.expect.properties.retain(|property, _| {
-        is_judged(*property) && (is_fenced || *property != Property::FencedOrder)
-    });
+    scenario.expect.properties.retain(|property, _| is_judged(*property));
     scenario.expect.quantities.retain(|quantity, _| MEASURED.contains(quantity));
     case
 }
@@ -137,7 +139,7 @@ fn names(log: &Log, owners: &Owners, unnamed: ClientId) -> Option<Vec<AttemptId>
 /// Returns, for each attempt, true if a worker entered by it.
 fn entered(owners: &Owners) -> Vec<bool> {
     let mut entered = vec![false; owners.clients.len()];
-    owners.entrances.iter().for_each(|entrance| entered[entrance.number] = true);
+    owners.entrances.iter().for_each(|&number| entered[number] = true);
     entered
 }
 
@@ -166,9 +168,11 @@ struct HistoryBuilder<'a> {
     /// True for the attempts by which a worker entered, at any time in the run.
     entered: Vec<bool>,
     last: Vec<usize>,
-    entrances: std::vec::IntoIter<Entrance>,
-    /// For each worker, the attempt by which it is inside now.
-    inside: IdVec<ClientId, Option<usize>>,
+    leases: Leases,
+    /// Attempt of each entrance that is still to come.
+    entrances: std::vec::IntoIter<usize>,
+    /// The section in which each worker is now.
+    inside: IdVec<ClientId, Option<Inside>>,
     events: Vec<Event>,
 }
 
@@ -194,17 +198,19 @@ impl HistoryBuilder<'_> {
                 {
                     self.begin(number_of(attempt), at_ns);
                 }
-                let kind = self.named(kind);
-                self.push(at_ns, kind);
+                self.push(at_ns, self.named(kind));
+                if let Some(key) = self.leases.observe(at_ns, kind) {
+                    self.renew(key, at_ns);
+                }
                 self.settle(place, at_ns);
             }
             What::Entered { worker, fencing_token, .. } => {
-                let entrance = self.entrances.next().expect("one for each that was told");
-                self.enter(worker, &entrance, (at_ns, fencing_token));
+                let number = self.entrances.next().expect("one for each that was told");
+                self.enter(worker, number, (at_ns, fencing_token));
             }
             What::Left { worker } => {
-                if let Some(number) = self.inside[worker].take() {
-                    let attempt = self.names[number];
+                if let Some(inside) = self.inside[worker].take() {
+                    let attempt = self.names[inside.number];
                     self.push(at_ns, EventKind::SectionLeft { attempt });
                     self.push(at_ns, EventKind::ReleaseCalled { attempt });
                 }
@@ -242,26 +248,48 @@ impl HistoryBuilder<'_> {
     fn enter(
         &mut self,
         worker: ClientId,
-        entrance: &Entrance,
+        number: usize,
         (at_ns, fencing_token): (u64, FencingToken),
     ) {
-        let &Entrance { number, counted } = entrance;
         self.begin(number, at_ns);
         let attempt = self.names[number];
-        let (clock, deadline_local_ns) = (ClockKind::Boot, u64::MAX);
-        let outcome = Settlement::Granted;
-        self.push(at_ns, EventKind::AttemptSettled { attempt, outcome });
-        let t2_local_ns = at_ns;
-        self.push(
-            at_ns,
+        let counted = self.leases.counted(number, at_ns);
+        let deadline_local_ns = self.leases.ends_ns(number, self.needed);
+        let (clock, t2_local_ns, outcome) = (ClockKind::Boot, at_ns, Settlement::Granted);
+        for kind in [
+            EventKind::AttemptSettled { attempt, outcome },
             EventKind::GrantDecided { attempt, counted, t2_local_ns, deadline_local_ns },
-        );
-        self.push(
-            at_ns,
             EventKind::GrantDelivered { attempt, clock, deadline_local_ns, fencing_token },
-        );
-        self.push(at_ns, EventKind::SectionEntered { attempt });
-        self.inside[worker] = Some(number);
+            EventKind::SectionEntered { attempt },
+        ] {
+            self.push(at_ns, kind);
+        }
+        self.inside[worker] = Some(Inside::new(number, self.needed, deadline_local_ns));
+    }
+
+    /// Records that the lease of an attempt lasts longer, or is over, now that one of its keys has
+    /// another life.
+    fn renew(&mut self, key: ChangedKey, at_ns: u64) {
+        let ChangedKey { number, node, is_new } = key;
+        let attempt = self.names[number];
+        let inside = self.inside[attempt.client].as_mut();
+        let Some(inside) = inside.filter(|it| it.number == number) else { return };
+        let ends_ns = self.leases.ends_ns(number, self.needed);
+        match inside.renew(Some(node).filter(|_| !is_new), ends_ns, at_ns) {
+            Renewal::Nothing => {}
+            Renewal::Over => self.push(at_ns, EventKind::ReleaseCalled { attempt }),
+            Renewal::Longer(round) => {
+                if let Some(round) = round {
+                    let t1_local_ns = at_ns;
+                    let ttl_ns = if ends_ns == u64::MAX { ends_ns } else { ends_ns - at_ns };
+                    let began = EventKind::ExtensionBegan { attempt, round, t1_local_ns, ttl_ns };
+                    self.push(at_ns, began);
+                }
+                let (clock, deadline_local_ns) = (ClockKind::Boot, ends_ns);
+                let longer = EventKind::ExtensionDelivered { attempt, clock, deadline_local_ns };
+                self.push(at_ns, longer);
+            }
+        }
     }
 
     /// Settles an attempt as cancelled at its last entry, if no worker ever entered by it.

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use lock_judge::history::OpKind;
 use redis_sim::script::{Sha, sha_of};
 use redis_sim::{KeyUse, keys_of};
 
@@ -10,11 +11,13 @@ use redis_sim::{KeyUse, keys_of};
 pub(super) struct Meaning<'a> {
     /// True if the request can do more than read.
     pub(super) changes: bool,
-    /// True if the request asks for the lock.
-    pub(super) votes: bool,
+    /// Purpose of the request; `None` for scripts.
+    pub(super) op: Option<OpKind>,
     /// Hash of the script, if the request runs one. The request asks for the lock if its value
     /// first arrived in this script.
     pub(super) script: Option<Sha>,
+    /// Text of the script, if the request carries it.
+    pub(super) text: Option<&'a Bytes>,
     /// The arguments that the request can store or compare.
     pub(super) values: &'a [Bytes],
     /// The value that the request would set, or compare with.
@@ -41,9 +44,9 @@ pub(super) fn of<'a>(request: &'a [Bytes], resource: &[u8]) -> Option<Meaning<'a
         keys.iter().find(|&key| about(key))?;
         let values = &arguments[2 + count..];
         let token = values.iter().find(|it| !is_number(it)).or(values.first());
-        let script = if is(b"EVAL") { sha_of(&arguments[0]) } else { named(&arguments[0]) };
-        let script = Some(script);
-        return Some(Meaning { changes: true, votes: false, script, values, token });
+        let text = is(b"EVAL").then_some(&arguments[0]);
+        let script = Some(text.map_or_else(|| named(&arguments[0]), |text| sha_of(text)));
+        return Some(Meaning { changes: true, op: None, script, text, values, token });
     }
     let first = arguments.first()?;
     let value_at = match () {
@@ -58,15 +61,43 @@ pub(super) fn of<'a>(request: &'a [Bytes], resource: &[u8]) -> Option<Meaning<'a
         let token = Some(arguments.get(place)?);
         let compares = arguments.iter().any(|it| it.eq_ignore_ascii_case(b"IFEQ"));
         let values = &arguments[place..=place];
-        let votes = !compares;
-        return Some(Meaning { changes: true, votes, script: None, values, token });
+        let op = Some(if compares { OpKind::Extend } else { OpKind::Set });
+        return Some(Meaning { changes: true, op, script: None, text: None, values, token });
     }
     let words: Vec<&[u8]> = request.iter().map(AsRef::as_ref).collect();
     let (used, keys) = keys_of(&words)?;
     keys.into_iter().find(|key| is_key(key, resource))?;
     let changes = used == KeyUse::Writes;
-    let (votes, script, values, token) = (false, None, &arguments[1..], None);
-    Some(Meaning { changes, votes, script, values, token })
+    let op = match () {
+        () if !changes => OpKind::Get,
+        () if RETIMING.iter().any(|other| is(other)) => OpKind::Extend,
+        () => OpKind::Release,
+    };
+    let (script, text, values, token) = (None, None, &arguments[1..], None);
+    Some(Meaning { changes, op: Some(op), script, text, values, token })
+}
+
+/// Commands that change a key's expiry and nothing else.
+const RETIMING: [&[u8]; 6] =
+    [b"EXPIRE", b"EXPIREAT", b"GETEX", b"PERSIST", b"PEXPIRE", b"PEXPIREAT"];
+
+/// Returns the purpose of a script that does not ask for the lock, by the commands in its text.
+pub(super) fn purpose(text: &[u8]) -> OpKind {
+    let text = text.to_ascii_lowercase();
+    let calls = |name: &[u8]| {
+        let mut words = text.windows(name.len() + 1);
+        words.any(|it| matches!(it[0], b'\'' | b'"') && &it[1..] == name)
+    };
+    let deletes = calls(b"del") || calls(b"unlink");
+    let retimes = calls(b"expire") || calls(b"pexpire");
+    if retimes && !deletes { OpKind::Extend } else { OpKind::Release }
+}
+
+/// Returns the script that a request loads, if any.
+pub(super) fn loaded(request: &[Bytes]) -> Option<&Bytes> {
+    let [script, load, text] = request else { return None };
+    let is_load = script.eq_ignore_ascii_case(b"SCRIPT") && load.eq_ignore_ascii_case(b"LOAD");
+    is_load.then_some(text)
 }
 
 /// Returns true if the reply to `request` is the previous value, whether or not the request
@@ -109,7 +140,7 @@ mod tests {
     fn a_set_is_a_vote_by_its_value() {
         let asked = request("set res abc NX PX 100");
         let meaning = of(&asked, b"res").unwrap();
-        assert!(meaning.votes && meaning.token.unwrap() == "abc");
+        assert!(meaning.op == Some(OpKind::Set) && meaning.token.unwrap() == "abc");
         assert_eq!(of(&asked, b"other"), None);
     }
 
@@ -145,7 +176,7 @@ mod tests {
     fn a_release_by_a_plain_command_belongs_to_its_value() {
         let asked = request("DELIFEQ res abc");
         let meaning = of(&asked, b"res").unwrap();
-        assert!(meaning.changes && !meaning.votes && meaning.values.contains(&asked[2]));
+        assert!(meaning.op == Some(OpKind::Release) && meaning.values.contains(&asked[2]));
         assert!(of(&request("DELEX res IFEQ abc"), b"res").unwrap().changes);
         assert_eq!(of(&request("APPEND other res"), b"res"), None);
     }
@@ -154,9 +185,27 @@ mod tests {
     fn a_key_may_be_set_among_others() {
         let asked = request("MSET other res res token");
         let meaning = of(&asked, b"res").unwrap();
-        assert!(meaning.votes && meaning.token.unwrap() == "token");
+        assert!(meaning.op == Some(OpKind::Set) && meaning.token.unwrap() == "token");
         assert_eq!(of(&request("MSET other res"), b"res"), None);
         assert!(of(&request("RENAME other res"), b"res").unwrap().changes);
+    }
+
+    #[test]
+    fn what_a_request_is_for_is_seen_from_its_commands() {
+        for (words, op) in [
+            ("PEXPIRE res 100", OpKind::Extend),
+            ("SET res abc IFEQ abc PX 100", OpKind::Extend),
+            ("UNLINK res", OpKind::Release),
+            ("GET res", OpKind::Get),
+        ] {
+            assert_eq!(of(&request(words), b"res").unwrap().op, Some(op), "{words}");
+        }
+        let unlock = b"if redis.call('get',KEYS[1])==ARGV[1] then redis.call(\"DEL\",KEYS[1]) end";
+        assert_eq!(purpose(unlock), OpKind::Release);
+        assert_eq!(purpose(b"return redis.call(\"pexpire\", KEYS[1], ARGV[2])"), OpKind::Extend);
+        let load = request("script load text");
+        assert_eq!(loaded(&load).unwrap(), "text");
+        assert_eq!(loaded(&request("SCRIPT FLUSH")), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use lock_judge::history::{ClientId, ClientIds};
+use lock_judge::history::{ClientId, ClientIds, OpKind};
 use lock_judge::ids::StrikeId;
 use lock_judge::scenario::Lost;
 
@@ -55,8 +55,8 @@ pub(super) struct Slow {
     pub(super) requests: ClientIds,
     pub(super) replies: ClientIds,
     pub(super) by_ns: u64,
-    /// True if only those requests are delayed that ask for the lock.
-    pub(super) sets_only: bool,
+    /// Purpose of the requests that are delayed; all requests if there is none.
+    pub(super) only: Option<OpKind>,
 }
 
 /// The combined faults on one connection at the moment.
@@ -72,10 +72,25 @@ pub(super) struct Link {
     pub(super) replies_lost: bool,
     /// Both ends see a reset.
     pub(super) reset: bool,
-    pub(super) requests_by_ns: u64,
-    /// Additional delay of requests that ask for the lock.
-    pub(super) sets_by_ns: u64,
+    requests_by_ns: u64,
+    /// Additional delay of requests that ask for the lock, extend it, or release it.
+    sets_by_ns: u64,
+    extensions_by_ns: u64,
+    releases_by_ns: u64,
     pub(super) replies_by_ns: u64,
+}
+
+impl Link {
+    /// Returns the delay of a request for the lock with the purpose `op`, or of another request.
+    pub(super) fn request_by_ns(&self, op: Option<OpKind>) -> u64 {
+        let more_ns = match op {
+            Some(OpKind::Set) => self.sets_by_ns,
+            Some(OpKind::Extend) => self.extensions_by_ns,
+            Some(OpKind::Release) => self.releases_by_ns,
+            _ => 0,
+        };
+        self.requests_by_ns + more_ns
+    }
 }
 
 impl NodeFaults {
@@ -132,11 +147,12 @@ impl NodeFaults {
         }
         for slow in &self.slows {
             let requests_by_ns = if concerns(slow.requests) { slow.by_ns } else { 0 };
-            if slow.sets_only {
-                link.sets_by_ns += requests_by_ns;
-            } else {
-                link.requests_by_ns += requests_by_ns;
-            }
+            *match slow.only {
+                Some(OpKind::Set) => &mut link.sets_by_ns,
+                Some(OpKind::Extend) => &mut link.extensions_by_ns,
+                Some(_) => &mut link.releases_by_ns,
+                None => &mut link.requests_by_ns,
+            } += requests_by_ns;
             link.replies_by_ns += if concerns(slow.replies) { slow.by_ns } else { 0 };
         }
         link
@@ -166,12 +182,16 @@ mod tests {
         let mut node_faults = NodeFaults::default();
         let requests = ClientIds::just(ClientId(0));
         for strike in [StrikeId(0), StrikeId(1)] {
-            let (replies, by_ns, sets_only) = (requests, 7, false);
-            node_faults.slow(Slow { strike, requests, replies, by_ns, sets_only });
+            let (replies, by_ns, only) = (requests, 7, None);
+            node_faults.slow(Slow { strike, requests, replies, by_ns, only });
         }
         let (strike, replies) = (StrikeId(2), ClientIds::EMPTY);
-        node_faults.slow(Slow { strike, requests, replies, by_ns: 5, sets_only: true });
+        for (op, by_ns) in [(OpKind::Set, 1), (OpKind::Extend, 2), (OpKind::Release, 3)] {
+            node_faults.slow(Slow { strike, requests, replies, by_ns, only: Some(op) });
+        }
         let link = node_faults.link(Some(ClientId(0)));
-        assert_eq!((link.requests_by_ns, link.sets_by_ns, link.replies_by_ns), (14, 5, 14));
+        let ops = [None, Some(OpKind::Set), Some(OpKind::Extend), Some(OpKind::Release)];
+        assert_eq!(ops.map(|op| link.request_by_ns(op)), [14, 15, 16, 17]);
+        assert_eq!(link.replies_by_ns, 14);
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! It speaks RESP and accepts inline requests, so that any Redis client, and `nc`, can talk to it.
 
+use core::fmt::Display;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -91,10 +92,6 @@ impl From<Value> for Reply {
 fn answer(world: &World, protocol: &mut Protocol, request: &[Bytes]) -> Reply {
     let name = request[0].to_ascii_uppercase();
     let arguments = &request[1..];
-    let done = |done: Result<(), super::recorder::Disbelief>| match done {
-        Ok(()) => Value::ok(),
-        Err(why) => Value::error(why.to_string()),
-    };
     let recorder = &world.recorder;
     let value = match (&name[..], arguments) {
         (b"ENTER", [resource, who]) => done(recorder.entered(resource, who, None)),
@@ -104,6 +101,8 @@ fn answer(world: &World, protocol: &mut Protocol, request: &[Bytes]) -> Reply {
             recorder.start();
             Value::ok()
         }
+        (b"FAULT", [name]) => done(world.ask_for_fault(name)),
+        (b"WORKER", [who, pid]) => done(world.name_worker(who, pid)),
         (b"VERDICT", []) => verdict(world),
         (b"FAULTS", []) => lines(world.faults().iter().map(|(id, stage)| {
             let stage = match stage {
@@ -127,6 +126,13 @@ fn answer(world: &World, protocol: &mut Protocol, request: &[Bytes]) -> Reply {
         _ => pleasantry(&name, arguments, protocol),
     };
     value.into()
+}
+
+fn done(done: Result<(), impl Display>) -> Value {
+    match done {
+        Ok(()) => Value::ok(),
+        Err(why) => Value::error(why.to_string()),
+    }
 }
 
 /// Returns the verdict so far, in words. Judging may take long, so other tasks must leave this
@@ -163,8 +169,8 @@ fn pleasantry(name: &[u8], arguments: &[Bytes], protocol: &mut Protocol) -> Valu
         (b"COMMAND", _) => Value::Array(Vec::new()),
         (b"INFO", _) => Value::bulk(b"# Server\r\nredis_version:7.0.15\r\nloading:0\r\n"),
         _ => Value::error(
-            "ERR expected ENTER resource who [token], LEAVE resource who, START, VERDICT, FAULTS, \
-             NODES or END",
+            "ERR expected ENTER resource who [token], LEAVE resource who, WORKER who pid, START, \
+             FAULT name, FAULTS, NODES, VERDICT or END",
         ),
     }
 }

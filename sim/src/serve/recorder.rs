@@ -14,6 +14,7 @@ use lock_judge::history::{
 };
 use lock_judge::scenario::CLIENTS_MAX;
 use redis_sim::Change;
+use redis_sim::script::sha_of;
 use redis_sim::server::Touched;
 use tokio::sync::Notify;
 
@@ -45,7 +46,8 @@ pub(super) struct Recorder {
 pub(super) struct Told {
     command: CommandId,
     attempt: AttemptId,
-    is_vote: bool,
+    /// Purpose of the command: `Set` if it asks for the lock.
+    op: OpKind,
 }
 
 /// The execution of a request.
@@ -90,9 +92,9 @@ impl Peer {
 }
 
 impl Told {
-    /// Returns true if the command asks for the lock.
-    pub(super) fn is_vote(self) -> bool {
-        self.is_vote
+    /// Returns the purpose of the command: `Set` if it asks for the lock.
+    pub(super) fn op(self) -> OpKind {
+        self.op
     }
 
     fn done(self, node: NodeId, op: OpKind, answer: Answer) -> EventKind {
@@ -141,17 +143,19 @@ impl Recorder {
 
     /// Records a request that arrived over `peer`; returns `None` if it is not about the lock.
     pub(super) fn arrived(&self, peer: &mut Peer, request: &[Bytes]) -> Option<Told> {
+        if let Some(text) = meaning::loaded(request) {
+            self.lock().learn(sha_of(text), text);
+        }
         let meaning = meaning::of(request, self.resource.as_bytes())?;
         if meaning.changes && self.starts_itself && self.clock.origin_ns().is_none() {
             self.start();
         }
         let mut log = self.lock();
-        let (number, is_vote) = log.use_of(peer, &meaning)?;
+        let (number, op) = log.use_of(peer, &meaning)?;
         peer.last = Some(number);
         let attempt = preliminary(number);
-        let told = Told { command: CommandId(log.commands), attempt, is_vote };
+        let told = Told { command: CommandId(log.commands), attempt, op };
         log.commands += 1;
-        let op = if is_vote { OpKind::Set } else { OpKind::Release };
         let written = EventKind::Written { command: told.command, attempt, node: peer.node, op };
         log.push(&self.clock, What::Told(written));
         Some(told)
@@ -191,9 +195,11 @@ impl Recorder {
             before.get_or_insert(writer_of(executed.effect.before));
             after = writer_of(executed.effect.after);
             expires_wall_ms = executed.effect.expires_wall_ms;
-            if executed.effect.change != Change::Nothing {
-                change = executed.effect.change;
-            }
+            change = match (change, executed.effect.change) {
+                // A key that is set and timed by one request is set.
+                (_, Change::Nothing) | (Change::Set, Change::Retimed) => change,
+                (_, other) => other,
+            };
         }
         let told = told.or_else(|| log.unasked(peer))?;
         let before = before.unwrap_or_default();
@@ -205,8 +211,14 @@ impl Recorder {
             Change::Set => OpKind::GetSet,
             Change::Retimed => OpKind::Extend,
             Change::Deleted => OpKind::Release,
-            Change::Nothing if told.is_vote => OpKind::Set,
-            Change::Nothing => OpKind::Release,
+            Change::Nothing => told.op,
+        };
+        // Some scripts answer nothing when they have set the key, and something when they have not.
+        let answer = match change {
+            _ if answer == Answer::Error => answer,
+            Change::Nothing if told.op == OpKind::Set => Answer::No,
+            Change::Nothing => answer,
+            _ => Answer::Yes,
         };
         let Told { command, attempt, .. } = told;
         log.push(
@@ -238,7 +250,8 @@ impl Recorder {
         if !log.inside.insert(worker) {
             return Err(Disbelief::Inside);
         }
-        let by = token.and_then(|token| log.by_value.get(token).copied());
+        let with = |token| log.with_value(token, Some(worker)).or(log.with_value(token, None));
+        let by = token.and_then(with);
         let integer = token.and_then(|token| core::str::from_utf8(token).ok()?.parse().ok());
         let integer = integer.filter(|_| by.is_none());
         let fencing_token = integer.map_or(FencingToken::NONE, FencingToken);
@@ -265,8 +278,8 @@ impl Recorder {
         let name =
             core::str::from_utf8(who).ok().filter(|name| lock_judge::scenario::is_name(name));
         let name = name.ok_or(Disbelief::Name)?;
-        if let Some(place) = log.workers.iter().position(|known| known == name) {
-            return Ok(ClientId::at(place));
+        if let Some(known) = log.worker_named(Some(name)) {
+            return Ok(known);
         }
         if log.workers.len() >= WORKERS_MAX {
             return Err(Disbelief::TooMany);

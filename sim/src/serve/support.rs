@@ -48,10 +48,7 @@ fn unplayable(plan: &Plan, fault: &PlannedFault) -> Option<&'static str> {
         FaultEffect::ClockRate { host, .. } if !is_node(host) => {
             Some("the rate of a client's clock")
         }
-        FaultEffect::Delay {
-            only: Some(Message::Extend | Message::Release | Message::Write),
-            ..
-        } => Some("a delay of releases, extensions or writes only"),
+        FaultEffect::Delay { only: Some(Message::Write), .. } => Some("a delay of writes only"),
         FaultEffect::Delay { from, to, .. } if (from | to).meets(store) => {
             Some("a delay to the store")
         }
@@ -66,9 +63,7 @@ fn unplayable(plan: &Plan, fault: &PlannedFault) -> Option<&'static str> {
         FaultEffect::Partition { from, to, .. } if (from | to).meets(store) => {
             Some("a partition from the store")
         }
-        FaultEffect::Stop { .. } => {
-            Some("`pause` and `suspend`: stop the worker itself by `kill -STOP`")
-        }
+        FaultEffect::Stop { suspended: true, .. } => Some("`suspend` of a client"),
         FaultEffect::Swap { .. } => Some("`swap`"),
         FaultEffect::ClockJump { .. }
         | FaultEffect::ClockRate { .. }
@@ -81,7 +76,8 @@ fn unplayable(plan: &Plan, fault: &PlannedFault) -> Option<&'static str> {
         | FaultEffect::Partition { .. }
         | FaultEffect::Snapshot { .. }
         | FaultEffect::SpuriousPush { .. }
-        | FaultEffect::Stall { .. } => None,
+        | FaultEffect::Stall { .. }
+        | FaultEffect::Stop { suspended: false, .. } => None,
     }
 }
 

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use lock_judge::history::EventKind;
 use lock_judge::oracle::Measured;
-use lock_judge::scenario::Property;
+use lock_judge::scenario::{self, Property};
 
 use super::history_builder::{MEASURED, is_judged};
-use crate::search::Played;
+use super::support::ENGINE;
+use crate::search::{CaseResult, Observed, Played};
 
 /// The judged history of a run, complete or so far.
 #[derive(Debug)]
@@ -30,6 +31,25 @@ pub fn unjudged() -> Vec<Property> {
 #[must_use]
 pub fn from_outside(measured: Measured) -> Measured {
     measured.only(&MEASURED)
+}
+
+/// Returns the properties that nothing put to the test although somebody expects them to be: those
+/// that the scenario names, and `exclusive-section`, without which no worker ever entered.
+pub fn untested(result: &CaseResult) -> impl Iterator<Item = Property> {
+    let named = &result.case.scenario.expect.properties;
+    let is_expected = |property| {
+        let named = named.get(&property).is_some_and(|it| it.verdict != scenario::Verdict::Any);
+        named || property == Property::ExclusiveSection
+    };
+    let vacuous = result.properties.iter().filter(|it| it.observed == Observed::Vacuous);
+    vacuous.map(|it| it.property).filter(move |&property| is_expected(property))
+}
+
+/// Returns true for a served run that violated nothing because too little happened in it.
+#[must_use]
+pub fn is_untested(result: &CaseResult) -> bool {
+    let is_clean = result.properties.iter().all(|it| it.first.is_none());
+    result.engine == ENGINE && is_clean && untested(result).next().is_some()
 }
 
 impl Verdict {

@@ -4,6 +4,7 @@
 
 mod judging;
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,9 +21,10 @@ use super::node::Node;
 use super::recorder::Recorder;
 use super::run_clock::RunClock;
 use super::verdict::Verdict;
+use super::workers::{NoWorker, Workers};
 use super::{Setup, identity};
 use crate::keys::writer_of;
-use crate::plan::{Plan, PlannedFault};
+use crate::plan::{FaultEffect, Plan, PlannedFault};
 
 /// The world of one run.
 pub(super) struct World {
@@ -37,12 +39,28 @@ pub(super) struct World {
     describe: Describe,
     /// Directory for reports.
     pub(super) out: PathBuf,
+    /// The processes of workers.
+    pub(super) workers: Workers,
+    /// Faults that are to begin now, in the order of asking.
+    asked: Mutex<VecDeque<FaultId>>,
+    asks: Notify,
     /// Stage of each planned fault. A fault of several hosts has one planned fault per host.
     stages: Mutex<IdVec<StrikeId, Stage>>,
 }
 
 /// A function that describes a verdict in words.
 pub type Describe = fn(&Verdict) -> Vec<String>;
+
+/// Reason why a fault cannot begin now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Unready {
+    #[error("ERR this scenario has no such fault: see FAULTS")]
+    NoFault,
+    #[error("ERR this fault has begun, or does not happen in this run: see FAULTS")]
+    NotWaiting,
+    #[error("ERR the run has not started: send START first")]
+    NotStarted,
+}
 
 /// Progress of a planned fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,6 +90,9 @@ impl World {
             is_ended: AtomicBool::new(false),
             describe: setup.describe,
             out: setup.out.clone(),
+            workers: Workers::default(),
+            asked: Mutex::default(),
+            asks: Notify::new(),
             stages,
         }
     }
@@ -167,6 +188,46 @@ impl World {
         if self.stages_of(&stages, strike).all(|stage| stage == Stage::Over) {
             self.recorder.tell(EventKind::FaultEnded { fault });
         }
+    }
+
+    /// Asks for the beginning of the fault called `name`, whose time has not come.
+    pub(super) fn ask_for_fault(&self, name: &[u8]) -> Result<(), Unready> {
+        let mut faults = self.plan.scenario.faults.iter();
+        let place = faults.position(|it| it.id.as_bytes() == name).ok_or(Unready::NoFault)?;
+        let fault = FaultId::at(place);
+        self.clock.origin_ns().ok_or(Unready::NotStarted)?;
+        let waits = |(strike, stage): (StrikeId, &Stage)| {
+            self.plan.faults[strike].id == fault && *stage == Stage::Waiting
+        };
+        if !self.stages().iter().any(waits) {
+            return Err(Unready::NotWaiting);
+        }
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push_back(fault);
+        self.asks.notify_one();
+        Ok(())
+    }
+
+    /// Waits until a fault is to begin now.
+    pub(super) async fn asked_fault(&self) -> FaultId {
+        loop {
+            let fault = self.asked.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+            if let Some(fault) = fault {
+                return fault;
+            }
+            self.asks.notified().await;
+        }
+    }
+
+    /// Notes the process of a client that a fault pauses.
+    pub(super) fn name_worker(&self, who: &[u8], pid: &[u8]) -> Result<(), NoWorker> {
+        let is_paused = |host| {
+            let stops = |it: &PlannedFault| matches!(it.effect, FaultEffect::Stop { host: it, .. } if it == host);
+            self.plan.faults.values().any(stops)
+        };
+        let client =
+            core::str::from_utf8(who).ok().and_then(|it| self.plan.scenario.client_named(it));
+        let client = client.filter(|&it| is_paused(self.plan.client_host(it)));
+        self.workers.name(client.ok_or(NoWorker::NeverPaused)?, pid)
     }
 
     /// Returns the id and the stage of every fault: the stage of the host that is least far.

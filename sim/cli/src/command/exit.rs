@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use redlock_sim::search::{CaseResult, Failure, Observed};
+use redlock_sim::serve;
 
 /// Exit code of the command. The variants are in order of severity, the worst last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,6 +42,8 @@ impl Exit {
             Self::Internal
         } else if has(|it| matches!(it, Failure::Nondeterminism { .. })) {
             Self::Nondeterminism
+        } else if serve::is_untested(result) {
+            Self::Inconclusive
         } else if !result.is_met() {
             Self::Failed
         } else if unjudged {

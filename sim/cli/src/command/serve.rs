@@ -1,7 +1,7 @@
 //! `serve`: serves masters on loopback TCP.
 
-use lock_judge::scenario::Case;
-use redlock_sim::search::{CaseResult, Observed};
+use lock_judge::scenario::{Case, Property};
+use redlock_sim::search::{CaseResult, Observed, PropertyResult};
 use redlock_sim::serve::{self, Fleet, Refusal, Setup, Verdict};
 
 use super::arguments::Serve;
@@ -110,14 +110,32 @@ fn tell_begin(setup: &Setup, fleet: &Fleet) {
     say(format_args!("time 0    {begins}"));
 }
 
-/// Formats the verdicts of the properties that can be judged from outside, and names the others.
+/// Formats the verdicts of the properties that can be judged from outside. Names the others, and
+/// those that should have been put to the test.
 fn judged(result: &CaseResult) -> String {
     let mut judged = result.clone();
     let (seen, unseen): (Vec<_>, Vec<_>) =
         judged.properties.into_iter().partition(|it| it.observed != Observed::Unjudged);
     let unseen: Vec<&str> = unseen.iter().map(|it| it.property.name()).collect();
     judged.properties = seen;
-    format!("{}\n  not judged from outside: {}", lines::verdicts(&judged), unseen.join(", "))
+    let mut text = lines::verdicts(&judged);
+    text += &format!("\n  not judged from outside: {}", unseen.join(", "));
+    let untested: Vec<Property> = serve::untested(result).collect();
+    if untested.contains(&Property::ExclusiveSection) {
+        text += "\n  inconclusive: no worker said ENTER";
+    } else if !untested.is_empty() {
+        let names: Vec<&str> = untested.iter().map(|it| it.name()).collect();
+        text += &format!("\n  inconclusive: nothing put {} to the test", names.join(", "));
+    }
+    text
+}
+
+/// Returns true if two leases that were both held have already been told, and `found` says that they
+/// were both used.
+fn is_told(result: &CaseResult, found: &PropertyResult) -> bool {
+    let pair = |it: &PropertyResult| it.first.map(|(_, it)| (it.first, it.second));
+    let mut told = result.properties.iter().filter(|it| it.property == Property::MutualExclusion);
+    found.property == Property::ExclusiveSection && told.any(|it| pair(it) == pair(found))
 }
 
 /// Formats the verdict as lines.
@@ -134,6 +152,9 @@ fn describe(verdict: &Verdict) -> Vec<String> {
         for found in &result.properties {
             let Some((seed, violation)) = &found.first else { continue };
             let Some((_, events)) = verdict.played.kept.first() else { continue };
+            if is_told(result, found) {
+                continue;
+            }
             let history = verdict.history.display().to_string();
             let name = result.case.full_name();
             let again = report::replay_command(&result.case, &name, result.engine, *seed, &history);

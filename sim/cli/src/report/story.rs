@@ -6,12 +6,13 @@ use lock_judge::oracle::{Blame, Violation};
 use lock_judge::scenario::Property;
 use lock_judge::text;
 
-use super::timeline::{Absence, AbsenceKind, Attempt, Moment, Timeline};
+use super::timeline::{Absence, AbsenceKind, Attempt, Extension, Moment, Timeline};
 use super::words;
 
 mod because;
 mod continuity;
 mod other;
+mod outside;
 
 /// A sentence, and the index of the event it describes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,8 +126,9 @@ fn introduce(timeline: &Timeline<'_>, attempt: &Attempt) -> Clause {
 /// Summarises the extensions: `; extended 3 times, last at 12.003 s; 1 extension failed`.
 fn extensions(attempt: &Attempt) -> String {
     let mut told = String::new();
-    let done: Vec<Moment> =
-        attempt.extensions.iter().filter_map(|it| Some(it.extended?.0)).collect();
+    // From outside, only the longer life of the keys is seen.
+    let done_at = |it: &Extension| it.extended.map(|it| it.0).or(it.delivered.map(|it| it.0));
+    let done: Vec<Moment> = attempt.extensions.iter().filter_map(done_at).collect();
     if let Some(last) = done.last() {
         let times = if done.len() == 1 { "once" } else { "last" };
         let count = match done.len() {
@@ -200,7 +202,7 @@ fn therefore(timeline: &Timeline<'_>, violation: &Violation) -> String {
         return String::from(if timeline.is_served() {
             // A worker's own pauses are not seen from outside.
             "No fault of the scenario explains it: a worker’s lock client is wrong, or a worker was \
-             stopped or worked on after its lease was over."
+             stopped before it entered."
         } else {
             "No broken assumption explains it: the lock client is wrong."
         });

@@ -207,6 +207,10 @@ fn of_attempt(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
 fn of_extension(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
     let client = |client: ClientId| timeline.client_name(client).to_owned();
     match kind {
+        EventKind::ExtensionBegan { attempt, round, .. } if timeline.is_served() => {
+            let whose = timeline.name(attempt);
+            (client(attempt.client), format!("extension {round} of {whose} has a majority"))
+        }
         EventKind::ExtensionBegan { attempt, round, ttl_ns, .. } => {
             let (whose, ttl) = (timeline.name(attempt), text::length(ttl_ns));
             (client(attempt.client), format!("extension {round} of {whose} begins: T1, TTL {ttl}"))

@@ -115,7 +115,7 @@ impl DeadlockFree {
                 self.between.remove(id.client);
             }
             _ => {
-                if facts.setting.tells_ends(id.client) {
+                if !facts.setting.is_worker(id.client) {
                     self.between.insert(id.client);
                 }
                 self.check(facts, id);

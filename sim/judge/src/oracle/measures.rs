@@ -66,7 +66,7 @@ impl Measures {
             EventKind::AttemptSettled { attempt, outcome } => {
                 // Of the acquisitions of a worker, histories show only the attempts.
                 let is_last =
-                    outcome != Settlement::Granted && !facts.setting.tells_ends(attempt.client);
+                    outcome != Settlement::Granted && facts.setting.is_worker(attempt.client);
                 if is_last || outcome == Settlement::Cancelled {
                     self.waits.ended(attempt.client);
                 }

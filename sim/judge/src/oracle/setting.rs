@@ -66,7 +66,7 @@ pub(super) struct Setting {
     say_whose: ClientIds,
     /// Clients whose acquisitions are all `at-once`.
     ask_at_once: ClientIds,
-    /// Clients outside the simulator, of whose acquisitions histories show only the attempts.
+    /// Clients outside the simulator.
     workers: ClientIds,
 }
 
@@ -133,9 +133,10 @@ impl Setting {
         self.ask_at_once.contains(client)
     }
 
-    /// Returns true if histories show when an acquisition of `client` ends without a lease.
-    pub(super) fn tells_ends(&self, client: ClientId) -> bool {
-        !self.workers.contains(client)
+    /// Returns true if `client` is outside the simulator: histories show its commands and sections,
+    /// but neither its clock readings nor the end of an acquisition without a lease.
+    pub(super) fn is_worker(&self, client: ClientId) -> bool {
+        self.workers.contains(client)
     }
 
     /// Returns the nodes that `client` locks on.

@@ -6,7 +6,9 @@
 //! read before the first command was written; the deadline is at most T1 + TTL − drift; and the
 //! clock reads less than the deadline. The values are those of the events: a subject that allows
 //! for no drift reports a drift of 0, and a subject without a TTL (`u64::MAX`) may have any
-//! deadline. Nothing excuses an unsound grant: the client is wrong.
+//! deadline. Nothing excuses an unsound grant: the client is wrong. Of a worker outside the
+//! simulator, only the keys are known: its deadline is the time until which they last, and is not
+//! compared with T1 + TTL − drift.
 //!
 //! The same holds for each extension. When an extension succeeds, a majority of the configured
 //! nodes had executed a command of its round with success, on keys that were not [set
@@ -66,6 +68,7 @@ fn is_sound(facts: &Facts, id: AttemptId, t2_local_ns: u64, deadline_local_ns: u
     let is_timed_from_before = attempt.began_ns != NEVER && !attempt.wrote_early;
     let expiry_ns = attempt.t1_local_ns.saturating_add(attempt.ttl_ns);
     let is_within_ttl = attempt.ttl_ns == u64::MAX
+        || facts.setting.is_worker(id.client)
         || deadline_local_ns <= expiry_ns.saturating_sub(attempt.drift_ns);
     let has_time_left = t2_local_ns < deadline_local_ns && !attempt.over_when_decided;
     has_majority && is_timed_from_before && is_within_ttl && has_time_left

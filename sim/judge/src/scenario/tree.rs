@@ -40,7 +40,9 @@ impl<'t> Tree<'t> {
 
     pub(super) fn scenario(&self) -> Result<Scenario, toml::de::Error> {
         let table = Spanned::new(self.root.span(), self.table().clone());
-        Scenario::deserialize(Deserializer::from(table))
+        let mut scenario = Scenario::deserialize(Deserializer::from(table))?;
+        scenario.expand_patterns();
+        Ok(scenario)
     }
 
     /// Returns the value at `path`, if there is one.

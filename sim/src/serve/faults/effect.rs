@@ -1,6 +1,6 @@
 //! The effects that a fault can have on masters over TCP, by what they strike.
 
-use lock_judge::history::{HostIds, NodeId};
+use lock_judge::history::{ClientId, HostIds, NodeId};
 use lock_judge::scenario::{Lost, Message};
 
 use crate::plan::{Death, FaultEffect, Plan};
@@ -16,6 +16,8 @@ pub(super) enum Effect {
     Links(LinkChange),
     /// A node executes nothing.
     Stall { node: NodeId },
+    /// A worker's process is stopped.
+    Pause { client: ClientId },
 }
 
 /// Change of a server.
@@ -64,11 +66,11 @@ impl Effect {
             FaultEffect::Snapshot { server: it } => server(node_of(it), ServerChange::Snapshot),
             FaultEffect::SpuriousPush { node } => server(node, ServerChange::SpuriousPush),
             FaultEffect::Stall { server: it } => Self::Stall { node: node_of(it) },
+            FaultEffect::Stop { host, .. } => Self::Pause { client: plan.client_at(host) },
             FaultEffect::Attach { .. }
             | FaultEffect::Demote { .. }
             | FaultEffect::DiskStall { .. }
             | FaultEffect::FailOver { .. }
-            | FaultEffect::Stop { .. }
             | FaultEffect::Swap { .. } => unreachable!("`support` refuses it"),
         }
     }

@@ -1,15 +1,20 @@
 //! Assigns attempts to workers.
 //!
-//! A worker that enters may give the value of its attempt. Otherwise an attempt is chosen that no
-//! worker has used yet, in this order of preference: an attempt on a connection that has the
-//! worker's name or belonged to it before; one whose key is on a majority now; the one whose key
-//! was on a majority last; the newest.
+//! A worker that enters may name the value of its attempt. Otherwise its attempt is chosen among
+//! those by which no other worker entered, in this order of preference: an attempt of a connection
+//! that has the worker's name or belonged to it before; one of a connection that belongs to nobody;
+//! one whose key is on a majority now; the one whose key was on a majority last; the newest.
+//!
+//! An attempt belongs to one worker. Another worker that enters by its value has an attempt of its
+//! own, without any key.
 
 use std::collections::BTreeMap;
 
-use lock_judge::history::{Answer, ClientId, EventKind, Id, NodeId, NodeIds, OpKind, Writer};
+use lock_judge::history::{ClientId, EventKind, NodeId, NodeIds, Writer};
 use lock_judge::ids::IdVec;
+use lock_judge::scenario::Scenario;
 
+use super::UNNAMED;
 use crate::serve::recorder::{Log, What, number_of};
 
 /// The attempts and entrances, assigned to workers.
@@ -19,37 +24,33 @@ pub(super) struct Owners {
     /// without one come last.
     pub(super) clients: Vec<Option<ClientId>>,
     /// Attempt of each entrance, in the order of entering.
-    pub(super) entrances: Vec<Entrance>,
-}
-
-/// A worker's entrance into its section.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Entrance {
-    pub(super) number: usize,
-    /// Nodes that held the attempt's key and had confirmed it.
-    pub(super) counted: NodeIds,
+    pub(super) entrances: Vec<usize>,
+    /// Names of connections that are no worker's and sent attempts by which no worker entered. They
+    /// are clients, too, behind the workers.
+    pub(super) strangers: Vec<String>,
 }
 
 /// State of an attempt while the log is read.
 #[derive(Clone, Copy, Debug, Default)]
 struct Standing {
     has_begun: bool,
-    /// Nodes that hold the attempt's key. `confirmed` are the nodes that have replied that they set
-    /// it.
+    /// Nodes that hold the attempt's key.
     held: NodeIds,
-    confirmed: NodeIds,
     /// Index of the log entry that last gave it a majority.
     majority_at: Option<usize>,
     has_entered: bool,
 }
 
 impl Owners {
-    pub(super) fn find(log: &Log, nodes: usize) -> Self {
+    /// Assigns the attempts of a run of `scenario`.
+    pub(super) fn find(log: &Log, scenario: &Scenario) -> Self {
+        let nodes = scenario.cluster.nodes.len();
         let mut finder = Finder {
             log,
+            scenario,
             needed: nodes as u32 / 2 + 1,
             standings: vec![Standing::default(); log.uses.len()],
-            clients: log.uses.iter().map(|it| client_named(log, it.name.as_deref())).collect(),
+            clients: log.uses.iter().map(|it| log.worker_named(it.name.as_deref())).collect(),
             holders: IdVec::filled(nodes, None),
             connections: BTreeMap::new(),
             entrances: Vec::new(),
@@ -65,21 +66,17 @@ impl Owners {
     }
 }
 
-fn client_named(log: &Log, name: Option<&str>) -> Option<ClientId> {
-    let place = log.workers.iter().position(|known| Some(known.as_str()) == name)?;
-    Some(ClientId::at(place))
-}
-
 struct Finder<'a> {
     log: &'a Log,
+    scenario: &'a Scenario,
     needed: u32,
     standings: Vec<Standing>,
     clients: Vec<Option<ClientId>>,
     /// For each node, the attempt whose key it holds.
     holders: IdVec<NodeId, Option<usize>>,
-    /// Worker to which each connection belongs.
-    connections: BTreeMap<(NodeId, u64), ClientId>,
-    entrances: Vec<Entrance>,
+    /// Worker to which each connection belongs; `None` if several have entered by it.
+    connections: BTreeMap<(NodeId, u64), Option<ClientId>>,
+    entrances: Vec<usize>,
 }
 
 impl Finder<'_> {
@@ -90,15 +87,6 @@ impl Finder<'_> {
             }
             EventKind::Executed { node, after, changed: true, .. } => {
                 self.holds(place, node, after);
-            }
-            EventKind::Delivered {
-                attempt,
-                node,
-                op: OpKind::Set | OpKind::GetSet,
-                answer: Answer::Yes,
-                ..
-            } => {
-                self.standings[number_of(attempt)].confirmed.insert(node);
             }
             EventKind::KeyEnded { node, writer: Writer::Attempt(id), .. }
                 if self.holders[node] == Some(number_of(id)) =>
@@ -129,45 +117,59 @@ impl Finder<'_> {
     }
 
     fn entered(&mut self, worker: ClientId, by: Option<u32>) {
-        let said = by.map(|number| number as usize);
-        let number = said.or_else(|| self.likeliest(worker)).unwrap_or_else(|| {
-            self.standings.push(Standing::default());
-            self.clients.push(None);
-            self.standings.len() - 1
-        });
-        let standing = &mut self.standings[number];
-        standing.has_entered = true;
-        let counted = standing.held & standing.confirmed;
+        let is_anothers =
+            |number: &usize| self.clients[*number].is_some_and(|owner| owner != worker);
+        let found = match by.map(|number| number as usize) {
+            Some(said) => Some(said).filter(|said| !is_anothers(said)),
+            None => self.likeliest(worker),
+        };
+        let number = found.unwrap_or_else(|| self.invent());
+        self.standings[number].has_entered = true;
         self.clients[number] = Some(worker);
         if let Some(it) = self.log.uses.get(number) {
-            self.connections.insert(it.connection, worker);
+            let owner = self.connections.entry(it.connection).or_insert(Some(worker));
+            *owner = owner.filter(|&owner| owner == worker);
         }
-        self.entrances.push(Entrance { number, counted });
+        self.entrances.push(number);
+    }
+
+    /// Adds an attempt for a worker that entered without one.
+    fn invent(&mut self) -> usize {
+        self.standings.push(Standing::default());
+        self.clients.push(None);
+        self.standings.len() - 1
     }
 
     fn likeliest(&self, worker: ClientId) -> Option<usize> {
         let candidates = self.standings.iter().zip(&self.log.uses).enumerate();
         let rated = candidates.filter_map(|(number, (standing, it))| {
-            let known =
-                self.clients[number].or_else(|| self.connections.get(&it.connection).copied());
-            let is_own = known == Some(worker);
+            let known = self.clients[number];
+            let by_connection = self.connections.get(&it.connection).copied().flatten();
+            let owner = known.or(by_connection);
+            let (is_own, is_free) = (owner == Some(worker), owner.is_none());
             let majority = standing.held.count() >= self.needed;
             // A worker may enter again by the same lease.
             let possible = standing.has_begun
-                && (known.is_none() || is_own)
+                && known.is_none_or(|known| known == worker)
                 && (!standing.has_entered || (is_own && majority));
-            possible.then_some(((is_own, majority, standing.majority_at, number), number))
+            let rank = (is_own, is_free, majority, standing.majority_at, number);
+            possible.then_some((rank, number))
         });
         rated.max().map(|(_, number)| number)
     }
 
-    /// Assigns the remaining attempts to the worker of their connection.
+    /// Assigns the remaining attempts to the worker of their connection, or else to its name.
     fn finish(mut self) -> Owners {
+        let mut strangers = Vec::new();
         for (client, it) in self.clients.iter_mut().zip(&self.log.uses) {
             if client.is_none() {
-                *client = self.connections.get(&it.connection).copied();
+                let by_connection = self.connections.get(&it.connection).copied().flatten();
+                let is_new = |name: &&str| self.scenario.host_named(name).is_none();
+                let name = it.name.as_deref().filter(|&name| name != UNNAMED).filter(is_new);
+                let named = || self.log.stranger(&mut strangers, name?);
+                *client = by_connection.or_else(named);
             }
         }
-        Owners { clients: self.clients, entrances: self.entrances }
+        Owners { clients: self.clients, entrances: self.entrances, strangers }
     }
 }

@@ -325,10 +325,8 @@ impl<'a> Connection<'a> {
                 (Ok(request), Some(recorder)) => recorder.arrived(&mut self.peer, request),
                 _ => None,
             };
-            let mut slow_ns = self.link.requests_by_ns + self.node.travels_ns(self.client);
-            if told.is_some_and(Told::is_vote) {
-                slow_ns += self.link.sets_by_ns;
-            }
+            let slow_ns =
+                self.link.request_by_ns(told.map(Told::op)) + self.node.travels_ns(self.client);
             let due_ns = if slow_ns == 0 { 0 } else { self.came_ns + slow_ns };
             // Nothing overtakes on a connection.
             let due_ns = due_ns.max(self.arrivals.back().map_or(0, |it| it.due_ns));

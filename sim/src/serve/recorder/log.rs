@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use lock_judge::history::{
-    AttemptId, ClientId, CommandId, EventKind, FencingToken, Id, NodeId, NodeIds,
+    AttemptId, ClientId, CommandId, EventKind, FencingToken, Id, NodeId, NodeIds, OpKind,
 };
+use lock_judge::scenario::is_name;
 use redis_sim::script::Sha;
 
-use super::{Peer, Told};
-use crate::serve::meaning::Meaning;
+use super::{Peer, Told, WORKERS_MAX};
+use crate::serve::meaning::{self, Meaning};
 use crate::serve::run_clock::RunClock;
 
 /// Maximum number of entries; later ones are not recorded. A history has at most 2 000 000 events,
@@ -18,6 +19,9 @@ const ENTRIES_MAX: usize = 900_000;
 
 /// Maximum number of attempts: preliminary numbers have 24 bits.
 const USES_MAX: usize = 1 << 24;
+
+/// Maximum number of scripts whose purpose is remembered.
+const SCRIPTS_MAX: usize = 10_000;
 
 /// Everything recorded so far.
 #[derive(Clone, Debug, Default)]
@@ -29,20 +33,26 @@ pub(in crate::serve) struct Log {
     pub(in crate::serve) uses: Vec<Use>,
     /// Names of the workers, the scenario's clients first.
     pub(in crate::serve) workers: Vec<String>,
-    pub(super) by_value: BTreeMap<Bytes, u32>,
+    /// The attempts with each value, in the order of their beginnings. Of each worker's attempts
+    /// with a value, the newest.
+    by_value: BTreeMap<Bytes, Vec<u32>>,
     /// The newest attempt of the connections with this name.
     by_name: BTreeMap<String, u32>,
+    /// Purposes of the scripts whose text has been seen.
+    scripts: BTreeMap<Sha, OpKind>,
     pub(super) inside: BTreeSet<ClientId>,
     pub(super) commands: u32,
 }
 
-/// An attempt: all requests with one value.
+/// An attempt: all requests with one value, unless connections of several workers sent them.
 #[derive(Clone, Debug)]
 pub(in crate::serve) struct Use {
     /// The connection that sent the first request: its node and its number.
     pub(in crate::serve) connection: (NodeId, u64),
     /// The name that this connection gave itself.
     pub(in crate::serve) name: Option<String>,
+    /// The worker with this name, if it was known when the attempt began.
+    worker: Option<ClientId>,
     /// TTL of the attempt's keys; `None` until its first key is set.
     pub(in crate::serve) ttl_ns: Option<u64>,
     /// The script that carried the attempt's value first.
@@ -108,11 +118,13 @@ impl Log {
         self.entries.push(Entry { at_ns, what });
     }
 
-    /// Returns the attempt of a request, and true if the request asks for the lock. Returns `None`
-    /// if the request belongs to no attempt.
-    pub(super) fn use_of(&mut self, peer: &Peer, meaning: &Meaning<'_>) -> Option<(u32, bool)> {
-        let known = meaning.values.iter().find_map(|it| self.by_value.get(it).copied());
-        let asks = |it: &Use| meaning.votes || (it.script.is_some() && it.script == meaning.script);
+    /// Returns the attempt of a request, and the purpose of the request: `Set` if it asks for the
+    /// lock. Returns `None` if the request belongs to no attempt.
+    pub(super) fn use_of(&mut self, peer: &Peer, meaning: &Meaning<'_>) -> Option<(u32, OpKind)> {
+        let worker = self.worker_named(peer.name.as_deref());
+        let known = meaning.values.iter().find_map(|it| self.with_value(it, worker));
+        let votes = meaning.op == Some(OpKind::Set);
+        let asks = |it: &Use| votes || (it.script.is_some() && it.script == meaning.script);
         let number = match (known, meaning.token) {
             (Some(number), Some(value)) => {
                 // A request with the same value to the same node, after a section, starts a new
@@ -127,11 +139,22 @@ impl Log {
             (None, None) => peer.last?,
         };
         let it = &mut self.uses[number as usize];
-        let is_vote = asks(it);
-        if is_vote {
+        if asks(it) {
             it.asked.insert(peer.node);
+            return Some((number, OpKind::Set));
         }
-        Some((number, is_vote))
+        if let (Some(script), Some(text)) = (meaning.script, meaning.text) {
+            self.learn(script, text);
+        }
+        let purpose = || meaning.script.and_then(|script| self.scripts.get(&script).copied());
+        Some((number, meaning.op.or_else(purpose).unwrap_or(OpKind::Release)))
+    }
+
+    /// Remembers the purpose of a script, so that it is known by its hash.
+    pub(super) fn learn(&mut self, script: Sha, text: &[u8]) {
+        if self.scripts.len() < SCRIPTS_MAX {
+            self.scripts.entry(script).or_insert_with(|| meaning::purpose(text));
+        }
     }
 
     /// Starts an attempt with `value`, which arrived in `script` if it arrived in a script. Without
@@ -143,10 +166,13 @@ impl Log {
             return None;
         }
         let number = self.uses.len() as u32;
+        let worker = self.worker_named(peer.name.as_deref());
         if let Some(value) = value {
             // Copied, because a slice of the buffer would keep alive everything that arrived with
             // it.
-            self.by_value.insert(Bytes::copy_from_slice(value), number);
+            let same = self.by_value.entry(Bytes::copy_from_slice(value)).or_default();
+            same.retain(|&other| self.uses[other as usize].worker != worker);
+            same.push(number);
         }
         let name = peer.name.clone();
         if let Some(name) = &name {
@@ -156,6 +182,7 @@ impl Log {
         self.uses.push(Use {
             connection,
             name,
+            worker,
             ttl_ns: None,
             script,
             asked: NodeIds::EMPTY,
@@ -164,10 +191,46 @@ impl Log {
         Some(number)
     }
 
-    /// Returns the last attempt of a connection, or else of its name. Starts one if there is none.
+    /// Returns the newest attempt with `value` that may be the worker's: of its own connections, or
+    /// of one that is no worker's by name. Without a worker, any may be.
+    pub(super) fn with_value(&self, value: &[u8], worker: Option<ClientId>) -> Option<u32> {
+        let may_be = |number: &&u32| {
+            let owner = self.uses[**number as usize].worker;
+            owner.is_none() || worker.is_none() || owner == worker
+        };
+        self.by_value.get(value)?.iter().rev().find(may_be).copied()
+    }
+
+    /// Returns the worker called `name`.
+    pub(in crate::serve) fn worker_named(&self, name: Option<&str>) -> Option<ClientId> {
+        let place = self.workers.iter().position(|known| Some(known.as_str()) == name)?;
+        Some(ClientId::at(place))
+    }
+
+    /// Returns the client called `name`, behind the workers. Adds it to `strangers` if it is new and
+    /// the name can be a client's.
+    pub(in crate::serve) fn stranger(
+        &self,
+        strangers: &mut Vec<String>,
+        name: &str,
+    ) -> Option<ClientId> {
+        let known = strangers.iter().position(|known| known == name);
+        let place = known.unwrap_or(strangers.len());
+        let client = self.workers.len() + place;
+        if known.is_none() {
+            if client >= WORKERS_MAX || !is_name(name) {
+                return None;
+            }
+            strangers.push(name.to_owned());
+        }
+        Some(ClientId::at(client))
+    }
+
+    /// Returns the newest attempt of a connection's name, or else of the connection: a client with a
+    /// pool asks over one connection and deletes over another. Starts one if there is none.
     fn last_of(&mut self, peer: &Peer) -> Option<u32> {
-        let of_name = || self.by_name.get(peer.name.as_ref()?).copied();
-        peer.last.or_else(of_name).or_else(|| self.begin(peer, None, None))
+        let of_name = peer.name.as_ref().and_then(|name| self.by_name.get(name).copied());
+        of_name.or(peer.last).or_else(|| self.begin(peer, None, None))
     }
 
     /// Attributes a change of the key by a request that does not name it, such as EXEC, to the last
@@ -176,7 +239,7 @@ impl Log {
         let number = self.last_of(peer)?;
         peer.last = Some(number);
         let attempt = preliminary(number);
-        let told = Told { command: CommandId(self.commands), attempt, is_vote: false };
+        let told = Told { command: CommandId(self.commands), attempt, op: OpKind::Release };
         self.commands += 1;
         Some(told)
     }
@@ -206,12 +269,27 @@ mod tests {
         let peer = Peer::new(NodeId(0), 1);
         let words = ["SET", "res", "one"].map(|word| Bytes::from_static(word.as_bytes()));
         let meaning = meaning::of(&words, b"res").unwrap();
-        assert_eq!(log.use_of(&peer, &meaning), Some((0, true)));
+        assert_eq!(log.use_of(&peer, &meaning), Some((0, OpKind::Set)));
         log.is_full = true;
-        assert_eq!(log.use_of(&peer, &meaning), Some((0, true)), "what is known is known");
+        assert_eq!(log.use_of(&peer, &meaning), Some((0, OpKind::Set)), "what is known is known");
         let words = ["SET", "res", "two"].map(|word| Bytes::from_static(word.as_bytes()));
         let meaning = meaning::of(&words, b"res").unwrap();
         assert_eq!(log.use_of(&peer, &meaning), None);
         assert_eq!((log.uses.len(), log.by_value.len()), (1, 1));
+    }
+
+    #[test]
+    fn one_value_of_two_workers_is_two_attempts() {
+        let mut log = Log::with_workers(vec![String::from("c1"), String::from("c2")]);
+        let words = ["SET", "res", "host"].map(|word| Bytes::from_static(word.as_bytes()));
+        let meaning = meaning::of(&words, b"res").unwrap();
+        let peer =
+            |name: Option<&str>| Peer { name: name.map(String::from), ..Peer::new(NodeId(0), 1) };
+        let mut number = |name| log.use_of(&peer(name), &meaning).unwrap().0;
+        assert_eq!([Some("c1"), Some("c2"), Some("c1")].map(&mut number), [0, 1, 0]);
+        // Without a worker's name a request is of the newest.
+        assert_eq!([None, Some("pool")].map(&mut number), [1, 1]);
+        assert_eq!(log.with_value(b"host", Some(ClientId(0))), Some(0));
+        assert_eq!(log.with_value(b"host", Some(ClientId(7))), None);
     }
 }

@@ -6,7 +6,7 @@ use lock_judge::oracle::{Blame, Violation};
 use lock_judge::scenario::{Family, FaultKind};
 use lock_judge::text;
 
-use super::{Clause, stop_before};
+use super::{Clause, outside, stop_before};
 use crate::report::faults;
 use crate::report::timeline::{Attempt, Command, FaultWindow, Key, KeyEnded, Timeline};
 
@@ -266,6 +266,11 @@ pub(super) fn sections(
     first: &Attempt,
     second: &Attempt,
 ) -> Vec<Clause> {
+    let unheld: Vec<Clause> =
+        [first, second].into_iter().filter_map(|it| outside::entrance(timeline, it)).collect();
+    if !unheld.is_empty() {
+        return unheld;
+    }
     let over_ns = first.beliefs.last().map(|belief| belief.to_ns);
     let believed = second.delivered.map(|(at, _)| at);
     if let (Some(over_ns), Some(granted)) = (over_ns, believed)
@@ -299,10 +304,15 @@ fn after_the_lease(
 /// Explains why a section went on without its lease.
 pub(super) fn exposure(timeline: &Timeline<'_>, violation: &Violation) -> Vec<Clause> {
     let Some(first) = timeline.attempt(violation.first) else { return Vec::new() };
+    if let Some(entrance) = outside::entrance(timeline, first) {
+        let section = section_all_the_same(timeline, violation, first);
+        return [entrance].into_iter().chain(section).collect();
+    }
     let ends = first.beliefs.iter().map(|belief| belief.to_ns);
     let over_ns = ends.filter(|&to_ns| to_ns <= violation.from_ns).max();
     let over_ns = over_ns.unwrap_or(violation.from_ns);
     let mut told = end_of_the_lease(timeline, violation, first, over_ns);
+    told.extend(outside::last_commands(timeline, first, over_ns));
     told.extend(section_all_the_same(timeline, violation, first));
     told
 }

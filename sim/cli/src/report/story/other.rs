@@ -1,13 +1,13 @@
 //! Stories of the properties that are not about two overlapping intervals.
 
-use lock_judge::history::{AttemptId, EventKind, FencingToken, Settlement, Writer};
+use lock_judge::history::{AttemptId, EventKind, FencingToken, NodeIds, Settlement, Writer};
 use lock_judge::oracle::{Blame, Violation};
 use lock_judge::scenario::Family;
 use lock_judge::scenario::Property;
 use lock_judge::text;
 
 use super::continuity::made_again;
-use super::{Clause, because, stop_before};
+use super::{Clause, because, outside, stop_before};
 use crate::report::timeline::{Attempt, Extension, Moment, Timeline, Write};
 use crate::report::{faults, words};
 
@@ -189,11 +189,17 @@ fn touched(timeline: &Timeline<'_>, violation: &Violation) -> Vec<Clause> {
 fn unsound(timeline: &Timeline<'_>, id: AttemptId) -> Vec<Clause> {
     let Some(attempt) = timeline.attempt(id) else { return Vec::new() };
     let name = timeline.name(id);
-    let counted = text::list(&timeline.nodes_of(attempt.counted));
+    let counted = nodes_or_none(timeline, attempt.counted);
     let votes = text::count(attempt.counted.count().into(), "vote");
     let told = format!("{name} counted {counted}: {votes}, {} needed", attempt.needed);
     let mut told = vec![Clause::at(attempt.began, told)];
     let Some((decided, t2_local_ns)) = attempt.decided else { return told };
+    if timeline.is_served() {
+        let entrance = outside::entrance(timeline, attempt);
+        let mut told = entrance.map_or(told, |it| vec![it]);
+        told.extend(outside::last_commands(timeline, attempt, decided.at_ns));
+        return told;
+    }
     let elapsed_ns = t2_local_ns.saturating_sub(attempt.t1_local_ns);
     let given_up_ns = elapsed_ns.saturating_add(attempt.drift_ns);
     if attempt.ttl_ns <= given_up_ns {
@@ -210,6 +216,13 @@ fn unsound(timeline: &Timeline<'_>, id: AttemptId) -> Vec<Clause> {
     told
 }
 
+fn nodes_or_none(timeline: &Timeline<'_>, nodes: NodeIds) -> String {
+    match timeline.nodes_of(nodes).as_slice() {
+        [] => String::from("no node"),
+        names => text::list(names),
+    }
+}
+
 /// Explains why an extension was unsound. Returns `None` if the violation is about a grant.
 fn unsound_extension(timeline: &Timeline<'_>, violation: &Violation) -> Option<Vec<Clause>> {
     let attempt = timeline.attempt(violation.first)?;
@@ -218,10 +231,7 @@ fn unsound_extension(timeline: &Timeline<'_>, violation: &Violation) -> Option<V
     let round = attempt.extensions.iter().find(is_meant)?;
     let (settled, counted) = round.extended?;
     let votes = text::count(counted.count().into(), "vote");
-    let nodes = match timeline.nodes_of(counted).as_slice() {
-        [] => String::from("no node"),
-        names => text::list(names),
-    };
+    let nodes = nodes_or_none(timeline, counted);
     let (begun, needed) = (text::instant(round.began.at_ns), attempt.needed);
     let told =
         format!("the extension’s T1 was {begun}; it counted {nodes}: {votes}, {needed} needed");

@@ -4,6 +4,8 @@ use lock_judge::history::Segment;
 
 use super::Interval;
 
+const TRUE_TIME: Segment = Segment { true_ns: 0, local_ns: 0, rate_ppb: 0 };
+
 /// Returns the intervals of `from_ns..until_ns` in which a clock that follows `segments` reads less
 /// than `deadline_local_ns`. There is more than one interval if the clock is set back across the
 /// deadline.
@@ -14,9 +16,11 @@ pub(super) fn beliefs(
     deadline_local_ns: u64,
 ) -> Vec<Interval> {
     let whole = Interval { from_ns, to_ns: until_ns };
-    if deadline_local_ns == u64::MAX || segments.is_empty() {
+    if deadline_local_ns == u64::MAX {
         return vec![whole];
     }
+    // A clock of which nothing is told runs true.
+    let segments = if segments.is_empty() { &[TRUE_TIME][..] } else { segments };
     let mut found: Vec<Interval> = Vec::new();
     for (place, segment) in segments.iter().enumerate() {
         let next_ns = segments.get(place + 1).map_or(u64::MAX, |next| next.true_ns);

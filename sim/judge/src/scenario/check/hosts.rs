@@ -7,17 +7,7 @@ use crate::scenario::names;
 impl<'s> Check<'s> {
     /// Returns the names of the scenario's hosts in the group `hosts`.
     pub(super) fn names(&self, hosts: Hosts) -> Vec<&'s str> {
-        let nodes = self.scenario.cluster.nodes.iter().map(String::as_str);
-        let clients = self.scenario.clients.iter().map(|client| client.id.as_str());
-        let replicas = self.scenario.cluster.replicas.iter().map(|replica| replica.id.as_str());
-        match hosts {
-            Hosts::Clients => clients.collect(),
-            Hosts::ClientsAndNodes => clients.chain(nodes).collect(),
-            Hosts::Nodes => nodes.collect(),
-            Hosts::NodesAndReplicas => nodes.chain(replicas).collect(),
-            Hosts::Machines => clients.chain(nodes).chain(replicas).collect(),
-            Hosts::All => clients.chain(nodes).chain(replicas).chain(["store"]).collect(),
-        }
+        self.scenario.names_of(hosts)
     }
 
     pub(super) fn host(&mut self, place: &str, name: &str, hosts: Hosts) {

@@ -4,6 +4,7 @@ mod details;
 mod hosts;
 mod kinds;
 mod parse;
+mod patterns;
 mod words;
 
 use serde::Serialize;

@@ -231,6 +231,29 @@ impl FaultKind {
         }
     }
 
+    /// Returns the list of hosts under the key `host`, if the kind has one.
+    pub(super) fn host_list(&mut self) -> Option<&mut Vec<String>> {
+        match self {
+            Self::Attach(it)
+            | Self::Delete(it)
+            | Self::DiskStall(it)
+            | Self::Evict(it)
+            | Self::MemoryFull(it)
+            | Self::Pause(it)
+            | Self::Snapshot(it)
+            | Self::SpuriousPush(it)
+            | Self::Stall(it)
+            | Self::Suspend(it) => Some(&mut it.host.0),
+            Self::ClockJump(it) | Self::ClockSlew(it) => Some(&mut it.host.0),
+            Self::ClockRate(it) => Some(&mut it.host.0),
+            Self::Delay(_) | Self::Failover(_) | Self::Partition(_) => None,
+            Self::Demote(it) => Some(&mut it.host.0),
+            Self::Flush(it) => Some(&mut it.host.0),
+            Self::Kill(it) | Self::Power(it) | Self::Shutdown(it) => Some(&mut it.host.0),
+            Self::Swap(it) => Some(&mut it.host.0),
+        }
+    }
+
     /// Returns every time value among the details.
     pub fn time_values(&mut self) -> Vec<Time<'_>> {
         match self {
