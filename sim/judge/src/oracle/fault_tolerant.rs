@@ -19,7 +19,7 @@ use super::facts::{Facts, since};
 use super::ground::NEVER;
 use super::leases::Attempt;
 use super::verdict::{Blame, Blamed, Judgement, Violation};
-use crate::history::{AttemptId, ClockKind, NodeId, NodeIds, Settlement};
+use crate::history::{AttemptId, NodeId, NodeIds, Settlement};
 
 /// Error of a time that is converted to another clock: both ends are whole nanoseconds.
 const ROUNDING_NS: u64 = 2;
