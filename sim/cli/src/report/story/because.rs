@@ -97,11 +97,6 @@ fn one_node(
     let (due_ns, ended) = (key.and_then(|key| key.expected_ns), key.and_then(|key| key.ended));
     let sentence = match (key, due_ns, ended) {
         (None, _, _) => format!("{granted}; {l1}’s key was never there"),
-        (Some(_), _, None) if have_one_token(timeline, first.id, second.id) => {
-            format!(
-                "{granted}, because it took {l1}’s key for {l2}’s own: they have the same token"
-            )
-        }
         (Some(_), _, None) => format!("{granted}, although {l1}’s key is not known to have ended"),
         (Some(key), Some(due_ns), Some(ended)) if ended.moment.at_ns + EARLY_NS < due_ns => {
             let because = early(timeline, first, key, ended, node);
@@ -116,12 +111,6 @@ fn one_node(
     let ended_ns = ended.map(|ended| ended.moment.at_ns);
     let event = ended.map(|ended| ended.moment.event);
     TwoVotes { node, granted_ns, ended_ns, due_ns, event, sentence }
-}
-
-/// Returns true if two attempts have drawn the same token.
-fn have_one_token(timeline: &Timeline<'_>, one: AttemptId, other: AttemptId) -> bool {
-    let original = |id: AttemptId| timeline.scenario.original(id.client);
-    one.number == other.number && original(one) == original(other)
 }
 
 /// Returns the SET of `attempt` on `node`.
