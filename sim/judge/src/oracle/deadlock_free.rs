@@ -274,13 +274,21 @@ fn of_clocks(facts: &Facts, id: AttemptId, from_ns: u64) -> Blamed {
 }
 
 /// Blames the clock of the client of `id` if the wait since `from_ns` is too long only because that
-/// clock has lost more than the drift of a lease.
+/// clock has lost more than the drift of a lease: by its rate since then, or by its readings since
+/// the attempt. The client measures quarantines on that clock, too.
 fn of_own_clock(facts: &Facts, id: AttemptId, (from_ns, bound_ns): (u64, u64)) -> Blamed {
+    let Some(attempt) = facts.leases.get(id) else { return Blamed::NONE };
+    let is_excused = |waited_ns: u64, by_clock_ns: u64, bound_ns: u64| {
+        waited_ns.saturating_sub(by_clock_ns) > attempt.drift_ns && by_clock_ns <= bound_ns
+    };
     let waited_ns = facts.now_ns.saturating_sub(from_ns);
-    let by_clock_ns = facts.by_clock_of(id.client, waited_ns);
-    let allowed_ns = facts.leases.get(id).map_or(0, |it| it.drift_ns);
-    let is_slow = waited_ns.saturating_sub(by_clock_ns) > allowed_ns;
-    if is_slow && by_clock_ns <= bound_ns {
+    let by_rate_ns = facts.by_clock_of(id.client, waited_ns);
+    let since_t1_ns = facts.now_ns.saturating_sub(attempt.began_ns);
+    let by_readings_ns = since(attempt.t1_local_ns, facts.lease_clock(id, attempt)).max(0) as u64;
+    let longest_ns = facts.setting.progress_ns.saturating_add(bound_ns);
+    if is_excused(waited_ns, by_rate_ns, bound_ns)
+        || is_excused(since_t1_ns, by_readings_ns, longest_ns)
+    {
         return Blamed::just(Blame::Clock(facts.setting.client_host(id.client)));
     }
     Blamed::NONE

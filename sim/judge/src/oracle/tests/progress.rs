@@ -181,6 +181,23 @@ fn a_client_whose_own_clock_is_slow_is_not_blamed_itself() {
 }
 
 #[test]
+fn a_quarantine_on_a_slow_clock_is_blamed_on_that_clock() {
+    let waits = |rate_ppb: i32, ends_after_ms: u64| {
+        let mut tale = Tale::new();
+        tale.runs_at(host(C1), ClockKind::Boot, rate_ppb).at(100).begins(C1);
+        let from_local_ns = tale.reads_ns(host(C1), ClockKind::Boot) + ends_after_ms * MS;
+        for at in ['A', 'B', 'C', 'D', 'E'] {
+            let (client, node) = (C1.client, node(at));
+            tale.tell(EventKind::Eligible { client, node, from_local_ns });
+        }
+        tale.settles(C1, Settlement::Quarantined).at(24_100).begins(C1_AGAIN);
+        tale.blame(DeadlockFree)
+    };
+    assert_eq!(waits(-500_000_000, 12_000), ["clock(c1)"]);
+    assert_eq!(waits(0, 24_000), ["none"]);
+}
+
+#[test]
 fn clocks_that_kept_keys_too_long_are_blamed_after_their_end() {
     let steps = |by_ms: i64| {
         let mut tale = Tale::new();
