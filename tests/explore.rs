@@ -68,7 +68,7 @@ fn unknown_names_are_answered_with_the_nearest_one() {
     let folder = folder("names");
     for (arguments, help) in [
         (["--break", "memroy"], "did you mean `memory`?"),
-        (["--break", "weather"], "expected one of `clock`, `memory`, `operator`"),
+        (["--break", "weather"], "expected one of `clock`, `memory`, `operator`, `membership`"),
         (["--subject", "redlok"], "did you mean `redlock`?"),
     ] {
         let output = redlock_sim(&folder, "1", &[&["explore"], &arguments[..]].concat()).code(2);
@@ -84,6 +84,32 @@ fn a_time_limit_ends_the_exploration() {
     let output = redlock_sim(&folder, "1", &["explore", "--for", "100ms"]).code(0);
     let printed = text(&output.get_output().stdout);
     assert!(printed.contains("0 findings"), "{printed}");
+}
+
+#[test]
+fn what_was_found_stays_if_its_smaller_form_cannot_be_stored() {
+    let folder = folder("half");
+    let found = folder.join("reports/found/mutual-exclusion-none.toml");
+    fs::create_dir_all(found.with_extension("toml.part")).unwrap();
+    fs::write(&found, "earlier").unwrap();
+    let explore = ["explore", "--subject", "redlock-quorum-2", "--plans", "600"];
+    let output = redlock_sim(&folder, "2", &explore).code(2);
+    let printed = text(&output.get_output().stderr);
+    assert!(printed.contains("`--out` names another directory"), "{printed}");
+    assert_eq!(fs::read_to_string(found).unwrap(), "earlier");
+}
+
+#[test]
+fn violations_are_explained_by_the_assumptions_that_are_broken() {
+    let folder = folder("broken");
+    for assumption in ["clock", "memory", "operator", "membership", "randomness"] {
+        let explore = ["explore", "--plans", "1500", "--break", assumption];
+        redlock_sim(&folder, "2", &explore).code(0);
+        let sums = fs::read_to_string(folder.join("reports/explore.json")).unwrap();
+        let sums: serde_json::Value = serde_json::from_str(&sums).unwrap();
+        let violated = sums["properties"]["mutual-exclusion"]["violated"].as_u64();
+        assert!(violated > Some(0), "{assumption}: {violated:?}");
+    }
 }
 
 #[cfg(unix)]

@@ -47,6 +47,7 @@ pub(crate) struct Plan {
     pub(crate) node_count: usize,
     /// Nodes that each client and the probe lock on, in the order of the client's list.
     members: IdVec<ClientId, Vec<NodeId>>,
+    originals: IdVec<ClientId, ClientId>,
     /// Wall-clock offset and rate of each host.
     pub(crate) clocks: IdVec<HostId, (i64, i32)>,
     /// Shortest and longest one-way delay from host to host.
@@ -107,6 +108,9 @@ impl Plan {
             node_count: scenario.cluster.nodes.len(),
             members: (0..=scenario.clients.len())
                 .map(|client| scenario.members(ClientId::at(client)))
+                .collect(),
+            originals: (0..=scenario.clients.len())
+                .map(|client| scenario.original(ClientId::at(client)))
                 .collect(),
             clocks: planned_clocks(&scenario),
             delays: planned_delays(&scenario),
@@ -178,6 +182,11 @@ impl Plan {
         self.scenario.probe()
     }
 
+    /// Returns the client whose random numbers a client draws.
+    pub(crate) fn original(&self, client: ClientId) -> ClientId {
+        self.originals[client]
+    }
+
     /// Returns the host of a client.
     #[inline]
     pub(crate) fn client_host(&self, client: ClientId) -> HostId {
@@ -228,7 +237,9 @@ fn is_drawn(scenario: &Scenario) -> bool {
             Some(Hold::For { length, .. }) => Some(length),
             _ => None,
         };
-        let ranges = [step.at, step.sleep, hold].into_iter().flatten();
+        let wait = step.acquire.and_then(|acquire| acquire.wait);
+        let every = step.extend.and_then(|extend| extend.every);
+        let ranges = [step.at, step.sleep, hold, wait, every].into_iter().flatten();
         step.repeat.is_some() || ranges.into_iter().any(|range| !range.is_exact())
     };
     scenario.faults.iter().any(is_drawn_fault)
@@ -258,7 +269,7 @@ fn longest_ns(step: &Step) -> u64 {
         _ => 0,
     };
     let extending = step.extend.map_or(0, |extend| {
-        extend.every.map_or(0, |every| every.0) * u64::from(extend.times.unwrap_or(1))
+        extend.every.map_or(0, |every| every.max.0) * u64::from(extend.times.unwrap_or(1))
     });
     let repeated = step.repeat.as_ref().map_or(0, |repeat| {
         // Each acquisition may also wait for as long as its limit allows.
@@ -270,5 +281,5 @@ fn longest_ns(step: &Step) -> u64 {
 }
 
 fn waits_ns(step: &Step) -> u64 {
-    step.acquire.and_then(|acquire| acquire.wait).map_or(0, |wait| wait.0)
+    step.acquire.and_then(|acquire| acquire.wait).map_or(0, |wait| wait.max.0)
 }

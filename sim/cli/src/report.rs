@@ -40,9 +40,9 @@ pub use versions::versions_page;
 
 pub(crate) use block::violation_block;
 pub(crate) use events::events_table;
+pub(crate) use staged::Staged;
 
 use earlier::{Earlier, OutError};
-use staged::Staged;
 
 /// Build of the harness, as reports name it.
 const BUILD: &str = concat!("redlock-sim ", env!("CARGO_PKG_VERSION"));

@@ -199,7 +199,7 @@ impl Oracle {
                 Property::FaultTolerant => self.fault_tolerant.judge(facts),
                 Property::SoundRefusal => self.sound_refusal.judge(facts),
             };
-            verdicts.set(property, found);
+            verdicts.set(property, blame::of_copies(facts, found));
         }
         for &property in &self.unjudged {
             verdicts.set(property, Judgement::Unjudged);

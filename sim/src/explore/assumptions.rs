@@ -22,11 +22,14 @@ pub enum Assumption {
     Operator,
     /// All clients have the same list of nodes.
     Membership,
+    /// Every client draws random numbers of its own.
+    Randomness,
 }
 
 impl Assumption {
     /// All assumptions.
-    pub const ALL: [Self; 4] = [Self::Clock, Self::Memory, Self::Operator, Self::Membership];
+    pub const ALL: [Self; 5] =
+        [Self::Clock, Self::Memory, Self::Operator, Self::Membership, Self::Randomness];
 
     /// Returns the name on the command line.
     #[must_use]
@@ -36,6 +39,7 @@ impl Assumption {
             Self::Memory => "memory",
             Self::Operator => "operator",
             Self::Membership => "membership",
+            Self::Randomness => "randomness",
         }
     }
 
@@ -48,6 +52,7 @@ impl Assumption {
             Blame::Clock(_) => Some(Self::Clock),
             Blame::Operator => Some(Self::Operator),
             Blame::Membership => Some(Self::Membership),
+            Blame::Randomness => Some(Self::Randomness),
             Blame::Application | Blame::DelayedWrite | Blame::Pause => None,
         }
     }
@@ -97,8 +102,7 @@ impl Assumptions {
             .filter(|fault| fault.enabled)
             .filter_map(|fault| of_fault(scenario, fault))
             .collect();
-        let rates = scenario.cluster.clocks.values().map(|clock| clock.rate_ppm);
-        if rates.into_iter().any(|ppm| is_too_far(scenario, ppm.into())) {
+        if wrong_clocks(scenario).next().is_some() {
             broken.add(Assumption::Clock);
         }
         let members = |client| {
@@ -106,8 +110,13 @@ impl Assumptions {
             nodes.sort_unstable();
             nodes
         };
-        if scenario.client_ids().any(|client| members(client) != members(scenario.probe())) {
+        let first = members(scenario.probe());
+        let has_two_names = first.windows(2).any(|pair| pair[0] == pair[1]);
+        if has_two_names || scenario.client_ids().any(|client| members(client) != first) {
             broken.add(Assumption::Membership);
+        }
+        if scenario.clients.iter().any(|client| client.copy_of.is_some()) {
+            broken.add(Assumption::Randomness);
         }
         if scenario.cluster.disk.lies {
             broken.add(Assumption::Memory);
@@ -135,6 +144,36 @@ impl fmt::Display for Assumptions {
         formatter.write_str(if names.is_empty() { "none" } else { "" })?;
         formatter.write_str(&names.join(", "))
     }
+}
+
+/// Returns true if `scenario` breaks the assumption behind `cause`, at the very host that `cause`
+/// names.
+#[must_use]
+pub(super) fn is_broken_at(scenario: &Scenario, cause: Blame) -> bool {
+    let Some(assumption) = Assumption::of(cause) else { return false };
+    let (Blame::Amnesia(host) | Blame::Clock(host)) = cause else {
+        return Assumptions::broken_by(scenario).has(assumption);
+    };
+    let name = scenario.host_name(host);
+    // What happens to a replica happens to the node that it may stand for.
+    let mut replicas = scenario.cluster.replicas.iter();
+    let is_meant = |struck: &str| {
+        struck == name || replicas.any(|replica| replica.id == struck && replica.of == name)
+    };
+    let faults = scenario.faults.iter().filter(|fault| fault.enabled);
+    let breaking = faults.filter(|fault| of_fault(scenario, fault) == Some(assumption));
+    let mut struck = breaking.flat_map(|fault| fault.kind.hosts()).map(String::as_str);
+    match assumption {
+        Assumption::Clock => struck.chain(wrong_clocks(scenario)).any(is_meant),
+        _ => scenario.cluster.disk.lies || struck.any(is_meant),
+    }
+}
+
+/// Returns the hosts whose clocks run at a wrong rate from the beginning.
+fn wrong_clocks(scenario: &Scenario) -> impl Iterator<Item = &str> {
+    let clocks = scenario.cluster.clocks.iter();
+    let wrong = clocks.filter(|(_, clock)| is_too_far(scenario, clock.rate_ppm.into()));
+    wrong.map(|(host, _)| host.as_str())
 }
 
 fn of_fault(scenario: &Scenario, fault: &Fault) -> Option<Assumption> {
@@ -235,6 +274,7 @@ pub(super) fn longest_key(scenario: &Scenario) -> Span {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lock_judge::history::HostId;
     use lock_judge::scenario::File;
 
     fn broken(more: &str) -> String {
@@ -295,10 +335,44 @@ mod tests {
     }
 
     #[test]
+    fn clients_share_their_nodes_in_any_order_and_nothing_else() {
+        let clients = |own: &str| {
+            broken(&format!("[[client]]\nid = \"c2\"\n{own}\nsteps = [{{ acquire = {{}} }}]\n"))
+        };
+        assert_eq!(clients("nodes = [\"E\", \"D\", \"C\", \"B\", \"A\"]"), "none");
+        assert_eq!(clients("nodes = [\"A\", \"B\", \"C\"]"), "membership");
+        assert_eq!(clients("copy-of = \"c1\""), "randomness");
+        let own = "nodes = [\"A\", \"B\", \"B2\"]\nsteps = [{ acquire = {} }]";
+        let alone = format!(
+            "schema = 1\nname = \"x\"\ntitle = \"x\"\ncluster.aliases = {{ B2 = \"B\" }}\n\
+             [[client]]\nid = \"c1\"\n{own}\n"
+        );
+        let cases = File::parse("x.toml", &alone).unwrap().cases(&[]).unwrap();
+        assert_eq!(Assumptions::broken_by(&cases[0].scenario).to_string(), "membership");
+    }
+
+    #[test]
+    fn a_cause_is_looked_for_at_its_host() {
+        let text = "schema = 1\nname = \"x\"\ntitle = \"x\"\n\
+                    [cluster.clocks]\nA = { rate-ppm = 6000 }\nB = { rate-ppm = 5000 }\n\
+                    [[client]]\nid = \"c1\"\nsteps = [{ acquire = {} }]\n\
+                    [[fault]]\nid = \"f\"\nat = \"1s\"\nevict = { host = \"C\" }\n";
+        let cases = File::parse("x.toml", text).unwrap().cases(&[]).unwrap();
+        let scenario = &cases[0].scenario;
+        let is_broken = |cause: fn(HostId) -> Blame| {
+            let hosts = scenario.host_ids().filter(|host| is_broken_at(scenario, cause(*host)));
+            hosts.map(|host| scenario.host_name(host)).collect::<Vec<_>>()
+        };
+        assert_eq!(is_broken(Blame::Clock), ["A"]);
+        assert_eq!(is_broken(Blame::Amnesia), ["C"]);
+        assert!(!is_broken_at(scenario, Blame::Membership));
+    }
+
+    #[test]
     fn a_misspelt_assumption_is_answered_with_the_nearest() {
         let error = "memroy".parse::<Assumption>().unwrap_err();
         assert!(error.contains("did you mean `memory`?"), "{error}");
         let error = "weather".parse::<Assumption>().unwrap_err();
-        assert!(error.contains("`clock`, `memory`, `operator`, `membership`"), "{error}");
+        assert!(error.contains("`operator`, `membership`, `randomness`"), "{error}");
     }
 }

@@ -55,6 +55,11 @@ impl Dice {
     /// Returns a nonempty subset of `values`, mostly a single value.
     pub(super) fn some<T: Clone>(&mut self, values: &[T]) -> Vec<T> {
         let count = if self.percent(60) { 1 } else { self.between(1, values.len() as u64) };
+        self.several(values, count)
+    }
+
+    /// Returns `count` of the values, in any order.
+    pub(super) fn several<T: Clone>(&mut self, values: &[T], count: u64) -> Vec<T> {
         let mut left = values.to_vec();
         (0..count).map(|_| left.remove(self.below(left.len() as u64) as usize)).collect()
     }

@@ -7,7 +7,7 @@ mod faults;
 use std::collections::BTreeMap;
 
 use lock_judge::scenario::{
-    Cluster, Expectations, Lock, OURS, Run, Scenario, SeedRange, Span, Store,
+    Cluster, CountRange, Expectations, Lock, OURS, Run, Scenario, SeedRange, Span, SpanRange, Store,
 };
 
 use super::assumptions::{Assumption, Assumptions};
@@ -45,6 +45,7 @@ pub fn plan(frame: &Frame, seed: u64, number: u64) -> Scenario {
     sketch.lock();
     sketch.cluster();
     sketch.clients(&frame.subject);
+    sketch.differences();
     sketch.faults();
     sketch.plan
 }
@@ -99,6 +100,20 @@ impl Sketch {
         Span(self.plan.lock.ttl.0 / 10 * tenths)
     }
 
+    /// Returns a length from `min` to `max`; now and then a range of them, from which the run draws.
+    fn lengths(&mut self, min: Span, max: Span) -> SpanRange {
+        let one = self.dice.length(min, max);
+        let other = if self.dice.percent(15) { self.dice.length(min, max) } else { one };
+        SpanRange { min: one.min(other), max: one.max(other) }
+    }
+
+    /// Returns a number from `min` to `max`, or a range of them, from which the run draws.
+    fn counts(&mut self, min: u32, max: u32) -> CountRange {
+        let mut count = || self.dice.between(min.into(), max.into()) as u32;
+        let (one, other) = (count(), count());
+        CountRange { min: one.min(other), max: one.max(other) }
+    }
+
     fn may_break(&self, assumption: Assumption) -> bool {
         self.broken.has(assumption)
     }
@@ -122,7 +137,7 @@ mod tests {
 
     use super::super::limits;
     use super::*;
-    use lock_judge::scenario::{FaultKind, complaints};
+    use lock_judge::scenario::{Client, FaultKind, Step, complaints};
 
     fn frames() -> Vec<Frame> {
         let mut frames = vec![Frame::default()];
@@ -156,6 +171,37 @@ mod tests {
         let frame = Frame::default();
         assert_eq!(plan(&frame, 1, 5), plan(&frame, 1, 5));
         assert_ne!(plan(&frame, 1, 5).clients, plan(&frame, 2, 5).clients);
+    }
+
+    #[test]
+    fn every_feature_of_clients_and_faults_is_drawn() {
+        let frame = Frame { broken: Assumption::ALL.into_iter().collect(), ..Frame::default() };
+        let plans: Vec<Scenario> = (0..600).map(|number| plan(&frame, 3, number)).collect();
+        let has = |is: fn(&Scenario) -> bool| plans.iter().any(is);
+        assert!(has(|it| it.clients.len() == 16));
+        assert!(has(|it| it.faults.iter().any(|fault| fault.times.is_some())));
+        assert!(has(|it| it.faults.iter().any(|fault| !fault.chance.is_certain())));
+        assert!(has(|it| it.clients.iter().any(|client| client.copy_of.is_some())));
+        assert!(has(|it| !it.cluster.aliases.is_empty()));
+        let has_step = |is: fn(&Step) -> bool| {
+            plans.iter().flat_map(|it| &it.clients).flat_map(Client::all_steps).any(is)
+        };
+        assert!(has_step(|it| it.repeat.is_some()));
+        assert!(has_step(|it| it.sleep.is_some_and(|sleep| !sleep.is_exact())));
+        assert!(has_step(|it| {
+            let every = it.extend.and_then(|extend| extend.every);
+            every.is_some_and(|every| !every.is_exact())
+        }));
+    }
+
+    #[test]
+    fn clients_of_one_membership_may_list_it_in_another_order() {
+        let lists = |number| {
+            let plan = plan(&Frame::default(), 3, number);
+            let lists = plan.client_ids().map(|client| plan.members(client));
+            (lists.collect::<BTreeSet<_>>().len(), plan.cluster.nodes.len())
+        };
+        assert!((0..300).map(lists).any(|(lists, nodes)| lists > 1 && nodes > 1));
     }
 
     #[test]

@@ -4,11 +4,14 @@
 //! and digits of times anywhere, so that this code need not know the format. A candidate must be a
 //! valid scenario, and must not break an assumption that the plan kept.
 
+mod tree;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use lock_judge::scenario::{Scenario, SeedRange, Span, complaints};
+use lock_judge::scenario::{Scenario, SeedRange, complaints};
 use serde_json::Value;
 
+use self::tree::{at, calmer, collect_parts, collect_times, forget, remove, rounded};
 use super::assumptions::Assumptions;
 use super::case;
 use super::contract::{Finding, findings};
@@ -47,6 +50,7 @@ pub fn shrink(plan: &Scenario, finding: &Finding) -> Shrunk {
         let before = shrinking.tree.clone();
         shrinking.take_away_hosts();
         shrinking.take_away_parts();
+        shrinking.calm_down();
         shrinking.round_times();
         if shrinking.tree == before || shrinking.candidates >= CANDIDATES_MAX {
             break;
@@ -54,15 +58,6 @@ pub fn shrink(plan: &Scenario, finding: &Finding) -> Shrunk {
     }
     let scenario = parsed(&shrinking.tree).expect("only valid scenarios are kept");
     Shrunk { scenario, candidates: shrinking.candidates }
-}
-
-/// Path of a value in a tree.
-type Path = Vec<Step>;
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
-    Item(usize),
-    Key(String),
 }
 
 struct Shrinking<'f> {
@@ -97,6 +92,19 @@ impl Shrinking<'_> {
             let mut tree = self.tree.clone();
             if remove(&mut tree, path) {
                 self.consider(tree);
+            }
+        }
+    }
+
+    /// Lets loops and faults come once, or less often.
+    fn calm_down(&mut self) {
+        let mut parts = Vec::new();
+        collect_parts(&self.tree, &mut Vec::new(), &mut parts);
+        for path in parts.iter().rev() {
+            for calmer in calmer(&self.tree, path) {
+                if self.consider(calmer) {
+                    break;
+                }
             }
         }
     }
@@ -165,146 +173,4 @@ fn shows(scenario: &Scenario, seed: u64, finding: &Finding) -> bool {
 
 fn parsed(tree: &Value) -> Option<Scenario> {
     serde_json::from_value(tree.clone()).ok()
-}
-
-/// Takes everything away that names `host`.
-fn forget(tree: &mut Value, host: &str) {
-    match tree {
-        Value::Array(items) => {
-            items.retain(|it| !is_named(it, host));
-            items.iter_mut().for_each(|it| forget(it, host));
-            // A group of hosts that is empty now takes its fault or its link with it.
-            items.retain(|it| !has_an_empty_group(it));
-        }
-        Value::Object(fields) => {
-            fields.remove(host);
-            fields.values_mut().for_each(|it| forget(it, host));
-        }
-        _ => {}
-    }
-}
-
-fn is_named(value: &Value, host: &str) -> bool {
-    let named = |key: &str| value.get(key).and_then(Value::as_str) == Some(host);
-    // A fault on this host alone, or at one of its steps, goes too.
-    let is_struck = value.as_object().is_some_and(|fields| {
-        fields.values().any(|it| it.get("host").and_then(Value::as_str) == Some(host))
-    });
-    let waits = value.get("at").is_some_and(|at| {
-        ["client", "node"].iter().any(|key| at.get(key).and_then(Value::as_str) == Some(host))
-    });
-    value.as_str() == Some(host) || named("id") || named("of") || is_struck || waits
-}
-
-fn has_an_empty_group(value: &Value) -> bool {
-    let Value::Object(fields) = value else { return false };
-    let is_group = |key: &str| ["host", "from", "to", "between"].contains(&key);
-    let is_empty = |it: &Value| it.as_array().is_some_and(Vec::is_empty);
-    fields.iter().any(|(key, it)| {
-        let groups = it.as_array().is_some_and(|groups| groups.iter().any(is_empty));
-        is_group(key) && (is_empty(it) || groups) || has_an_empty_group(it)
-    })
-}
-
-/// Lists the paths of all items and keys.
-fn collect_parts(tree: &Value, path: &mut Path, found: &mut Vec<Path>) {
-    let mut below = |step: Step, inner: &Value| {
-        path.push(step);
-        found.push(path.clone());
-        collect_parts(inner, path, found);
-        path.pop();
-    };
-    match tree {
-        Value::Array(items) => {
-            items.iter().enumerate().for_each(|(item, it)| below(Step::Item(item), it));
-        }
-        Value::Object(fields) => {
-            fields.iter().for_each(|(key, it)| below(Step::Key(key.clone()), it));
-        }
-        _ => {}
-    }
-}
-
-/// Lists the paths of all times.
-fn collect_times(tree: &Value, path: &mut Path, found: &mut Vec<Path>) {
-    let mut parts = Vec::new();
-    collect_parts(tree, path, &mut parts);
-    let mut tree = tree.clone();
-    let is_time = |path: &Path| {
-        at(&mut tree, path)
-            .is_some_and(|it| it.as_str().is_some_and(|text| rounded(text, 1).is_some()))
-    };
-    found.extend(parts.into_iter().filter(is_time));
-}
-
-fn at<'t>(tree: &'t mut Value, path: &[Step]) -> Option<&'t mut Value> {
-    path.iter().try_fold(tree, |value, step| match step {
-        Step::Item(item) => value.get_mut(*item),
-        Step::Key(key) => value.get_mut(key),
-    })
-}
-
-/// Removes the value at `path`. Returns false if there is none.
-fn remove(tree: &mut Value, path: &[Step]) -> bool {
-    let Some((last, outer)) = path.split_last() else { return false };
-    match (at(tree, outer), last) {
-        (Some(Value::Array(items)), Step::Item(item)) if *item < items.len() => {
-            items.remove(*item);
-            true
-        }
-        (Some(Value::Object(fields)), Step::Key(key)) => fields.remove(key).is_some(),
-        _ => false,
-    }
-}
-
-/// Returns the time `text` rounded to `digits` significant digits; `None` if `text` is no time, or
-/// has no more digits than that. The bounds of a range become equal.
-fn rounded(text: &str, digits: u32) -> Option<String> {
-    if let Some((min, _)) = text.split_once("..") {
-        let min: Span = min.parse().ok()?;
-        return Some(rounded(&min.to_string(), digits).unwrap_or_else(|| min.to_string()));
-    }
-    let (sign, size) = match text.strip_prefix('-') {
-        Some(size) => ("-", size),
-        None => ("", text),
-    };
-    let ns = size.parse::<Span>().ok()?.0;
-    let grain = 10_u64.pow((ns.checked_ilog10()? + 1).checked_sub(digits)?);
-    let round = (ns + grain / 2) / grain * grain;
-    (round != ns).then(|| format!("{sign}{}", Span(round)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_rounded_to_significant_digits() {
-        assert_eq!(rounded("1234ms", 1).as_deref(), Some("1s"));
-        assert_eq!(rounded("1264ms", 2).as_deref(), Some("1300ms"));
-        assert_eq!(rounded("-15230us", 2).as_deref(), Some("-15ms"));
-        assert_eq!(rounded("2s", 1), None);
-        assert_eq!(rounded("0ns", 1), None);
-        assert_eq!(rounded("c1", 1), None);
-        assert_eq!(rounded("1230us..5ms", 1).as_deref(), Some("1ms"));
-    }
-
-    #[test]
-    fn a_host_is_forgotten_with_everything_that_names_it() {
-        let mut tree = serde_json::json!({
-            "cluster": { "nodes": ["A", "B"], "clocks": { "B": { "rate-ppm": 1 } } },
-            "fault": [
-                { "id": "f", "at": "1s", "kill": { "host": "B" } },
-                { "id": "g", "at": "1s", "pause": { "host": ["B", "A"] } },
-                { "id": "h", "at": { "client": "c1", "before": "write", "node": "B" } },
-                { "id": "i", "at": "1s", "partition": { "between": [["c1"], ["B"]] } },
-            ],
-        });
-        forget(&mut tree, "B");
-        let expected = serde_json::json!({
-            "cluster": { "nodes": ["A"], "clocks": {} },
-            "fault": [{ "id": "g", "at": "1s", "pause": { "host": ["A"] } }],
-        });
-        assert_eq!(tree, expected);
-    }
 }

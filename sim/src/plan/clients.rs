@@ -14,6 +14,7 @@ use crate::terms;
 /// One operation of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
+    /// Its `wait` is drawn: a single value.
     Acquire(Acquire),
     AwaitLost,
     Enter,
@@ -186,7 +187,8 @@ impl Ops<'_> {
 
     fn actions(&mut self, step: &Step, drawn: Drawn<'_>) {
         if let Some(acquire) = step.acquire {
-            self.push(Op::Acquire(acquire));
+            let wait = acquire.wait.map(|wait| drawn.exact(Value::Length, wait));
+            self.push(Op::Acquire(Acquire { wait, ..acquire }));
         }
         if step.check.is_some() {
             self.push(Op::Check);
@@ -213,9 +215,10 @@ impl Ops<'_> {
             self.push(Op::Write { blind: write.blind });
         }
         if let Some(extend) = step.extend {
-            for _ in 0..extend.times.unwrap_or(1) {
+            for number in 0..extend.times.unwrap_or(1) {
                 if let Some(every) = extend.every {
-                    self.push(Op::Sleep { ns: every.0 });
+                    let ns = drawn.of_extension(number).span_ns(Value::Every, every);
+                    self.push(Op::Sleep { ns });
                 }
                 let ttl_ns = extend.ttl.map_or(self.ttl_ns, |ttl| ttl.0);
                 self.push(Op::Extend { ttl_ns });

@@ -1,7 +1,7 @@
 //! The values that a scenario gives as ranges, and whether a fault with a chance happens.
 
 use lock_judge::history::ClientId;
-use lock_judge::scenario::{Chance, CountRange, SignedSpanRange, SpanRange};
+use lock_judge::scenario::{Chance, CountRange, SignedSpanRange, Span, SpanRange};
 
 use crate::choice::{Choice, Choices, Label};
 
@@ -60,6 +60,18 @@ impl<'c> Draws<'c> {
 }
 
 impl Drawn<'_> {
+    /// Returns the draws for one extension of a step that extends several times.
+    pub(super) fn of_extension(self, number: u32) -> Self {
+        // A loop is taken at most a thousand times.
+        let repeat = self.choice.repeat | number << 16;
+        Self { choice: Choice { repeat, ..self.choice }, ..self }
+    }
+
+    /// Returns the range of the one duration that is drawn.
+    pub(super) fn exact(self, value: Value, range: SpanRange) -> SpanRange {
+        SpanRange::exactly(Span(self.span_ns(value, range)))
+    }
+
     /// Returns a duration, in nanoseconds.
     pub(super) fn span_ns(self, value: Value, range: SpanRange) -> u64 {
         self.between(value, range.min.0, range.max.0)
@@ -106,7 +118,6 @@ fn hash(name: &str) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lock_judge::scenario::Span;
 
     const WIDE: SpanRange = SpanRange { min: Span(5), max: Span(1_000_000) };
 
@@ -134,6 +145,13 @@ mod tests {
         assert_ne!(step(0, 1, 0), step(1, 1, 0));
         assert_ne!(step(0, 1, 0), step(0, 2, 0));
         assert_ne!(step(0, 1, 0), step(0, 1, 1));
+        let extension = |time, number| {
+            let drawn = draws.of_step(ClientId(0), 1, time).of_extension(number);
+            drawn.span_ns(Value::Every, WIDE)
+        };
+        assert_eq!(extension(2, 1), extension(2, 1));
+        assert_ne!(extension(2, 1), extension(2, 2));
+        assert_ne!(extension(2, 1), extension(1, 1));
     }
 
     #[test]

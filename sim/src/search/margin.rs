@@ -191,7 +191,7 @@ impl<'a> Shifts<'a> {
         step.at.iter_mut().for_each(|at| self.instants(at));
         if let Some(acquire) = &mut step.acquire {
             acquire.until.iter_mut().for_each(|until| self.instant(until));
-            acquire.wait.iter_mut().for_each(|wait| self.length(wait));
+            acquire.wait.iter_mut().for_each(|wait| self.lengths(wait));
             acquire.keep_alive.iter_mut().for_each(|length| self.length(length));
         }
         if let Some(Hold::For { length, .. }) = &mut step.hold {
@@ -199,7 +199,7 @@ impl<'a> Shifts<'a> {
         }
         step.sleep.iter_mut().for_each(|length| self.lengths(length));
         if let Some(extend) = &mut step.extend {
-            extend.every.iter_mut().for_each(|every| self.length(every));
+            extend.every.iter_mut().for_each(|every| self.lengths(every));
             extend.ttl.iter_mut().for_each(|ttl| self.ttl(ttl));
         }
         let repeated = step.repeat.iter_mut().flat_map(|it| &mut it.steps);

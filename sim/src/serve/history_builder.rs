@@ -118,6 +118,7 @@ pub(super) fn worker(name: &str) -> Client {
         connections: None,
         ttl: None,
         nodes: None,
+        copy_of: None,
         deaf: false,
         steps: Vec::new(),
     }

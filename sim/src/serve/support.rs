@@ -15,6 +15,9 @@ pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
     if plan.scenario.clients.iter().any(|client| client.nodes.is_some()) {
         return Err(unsupported("`nodes` of a client: give the worker its nodes"));
     }
+    if plan.scenario.clients.iter().any(|client| client.copy_of.is_some()) {
+        return Err(unsupported("`copy-of` of a client"));
+    }
     if plan.has_replicas() {
         return Err(unsupported("`[[cluster.replica]]`"));
     }

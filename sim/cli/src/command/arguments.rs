@@ -175,7 +175,8 @@ pub(super) struct Explore {
     /// Seed from which plans are drawn
     #[arg(long, default_value_t = 0)]
     pub(super) seed: u64,
-    /// Assumption that plans may break: clock, memory or operator. May be given several times
+    /// Assumption that plans may break: clock, membership, memory, operator or randomness. May be
+    /// given several times
     #[arg(long = "break", value_name = "ASSUMPTION")]
     pub(super) broken: Vec<Assumption>,
     #[command(flatten)]

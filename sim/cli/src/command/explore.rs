@@ -1,5 +1,6 @@
 //! `explore`: runs random plans, and stores the findings.
 
+use core::fmt;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -19,6 +20,7 @@ use super::exit::{Exit, Stop};
 use super::lines::say;
 use super::progress;
 use super::stop_signal;
+use crate::report::Staged;
 
 /// Plans that are played if neither a number nor a time is given.
 const PLANS: u64 = 100_000;
@@ -58,18 +60,20 @@ pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
     if let Some(error) = unwritten.into_inner().expect("no thread panics here") {
         return Err(Stop::unwritable(&folder, &error));
     }
-    let files = keep_smallest(&folder, &found).map_err(|it| Stop::unwritable(&folder, &it))?;
-    tell(&tally, &files);
-    let sums = sums(&tally, &found);
-    let file = arguments.out.out.join("explore.json");
-    fs::write(&file, sums).map_err(|error| Stop::unwritable(&file, &error))?;
-    Ok(match () {
-        () if found.contains_key(&Finding::Panicked) => Exit::Internal,
-        () if found.contains_key(&Finding::Differed) => Exit::Nondeterminism,
+    let has = |wanted: Finding| found.contains_key(&wanted);
+    let exit = match () {
+        () if has(Finding::Panicked) => Exit::Internal,
+        () if has(Finding::Differed) => Exit::Nondeterminism,
         () if !found.is_empty() => Exit::Failed,
         () if stop_signal::was_interrupted() => Exit::Inconclusive,
         () => Exit::Met,
-    })
+    };
+    let kept = keep_smallest(&folder, found).map_err(|it| Stop::unwritable(&folder, &it))?;
+    tell(&tally, &kept);
+    let sums = sums(&tally, &kept);
+    let file = arguments.out.out.join("explore.json");
+    write(&file, &sums).map_err(|error| Stop::unwritable(&file, &error))?;
+    Ok(exit)
 }
 
 fn frame(arguments: &Explore) -> Result<Frame, Stop> {
@@ -89,31 +93,60 @@ fn frame(arguments: &Explore) -> Result<Frame, Stop> {
 fn store(folder: &Path, finding: &Finding, found: &Found) -> io::Result<PathBuf> {
     let name = finding.name();
     let path = folder.join(format!("{name}.toml"));
-    fs::write(&path, text(&found.plan, &name, finding, &[]))?;
+    write(&path, &text(&found.plan, &name, finding, &[]))?;
     Ok(path)
 }
 
+/// Writes a file as a whole: if the disk is full, an earlier file stays as it is.
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    let mut staged = Staged::default();
+    staged.write(path.to_owned(), text)?;
+    staged.commit().map(|_| ())
+}
+
+/// A finding as it is stored: the smallest scenario that shows it.
+struct Kept {
+    finding: Finding,
+    /// Number of the plan that showed it first.
+    number: u64,
+    file: PathBuf,
+    seed: u64,
+    clients: usize,
+    faults: usize,
+    events: usize,
+    /// Number of scenarios that were played to shrink the plan.
+    candidates: u64,
+}
+
+impl fmt::Display for Kept {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { finding, number, file, seed, clients, faults, events, candidates } = self;
+        write!(
+            formatter,
+            "{finding}\n  plan {number}; shrunk to {clients} clients, {faults} faults, {events} \
+             events ({candidates} candidates)\n  redlock-sim replay {} --seed {seed}",
+            file.display(),
+        )
+    }
+}
+
 /// Replaces each stored plan by the smallest scenario that shows the same.
-fn keep_smallest(folder: &Path, found: &BTreeMap<Finding, Found>) -> io::Result<Vec<String>> {
-    let mut told = Vec::new();
-    for (finding, found) in found {
-        let path = store(folder, finding, found)?;
-        let Shrunk { scenario, candidates } = quietly(|| shrink(&found.plan, finding));
+fn keep_smallest(folder: &Path, found: BTreeMap<Finding, Found>) -> io::Result<Vec<Kept>> {
+    let keep = |(finding, found): (Finding, Found)| {
+        let file = store(folder, &finding, &found)?;
+        let Shrunk { scenario, candidates } = quietly(|| shrink(&found.plan, &finding));
         let seed = scenario.run.seeds.0.start;
         let run = || replay_checked(&case(&scenario), Engine::Event, seed).ok();
         let (others, events) = match quietly(|| catch_unwind(AssertUnwindSafe(run))) {
             Ok(Some((outcome, events))) => (explained(&scenario, &outcome), events.len()),
             Ok(None) | Err(_) => (Vec::new(), 0),
         };
-        fs::write(&path, text(&scenario, &finding.name(), finding, &others))?;
-        let (number, file) = (found.number, path.display());
-        let (faults, clients) = (scenario.faults.len(), scenario.clients.len());
-        told.push(format!(
-            "{finding}\n  plan {number}; shrunk to {clients} clients, {faults} faults, {events} \
-             events ({candidates} candidates)\n  redlock-sim replay {file} --seed {seed}",
-        ));
-    }
-    Ok(told)
+        write(&file, &text(&scenario, &finding.name(), &finding, &others))?;
+        let (clients, faults) = (scenario.clients.len(), scenario.faults.len());
+        let number = found.number;
+        Ok(Kept { finding, number, file, seed, clients, faults, events, candidates })
+    };
+    found.into_iter().map(keep).collect()
 }
 
 /// Runs `work` without messages of panics: shrinking a panic repeats it many times.
@@ -125,7 +158,7 @@ fn quietly<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-fn tell(tally: &Tally, files: &[String]) {
+fn tell(tally: &Tally, kept: &[Kept]) {
     let simulated_h = tally.simulated_ns / 3_600_000_000_000;
     say(format_args!(
         "{} plans, {} distinct histories, {simulated_h} h of simulated time",
@@ -138,6 +171,9 @@ fn tell(tally: &Tally, files: &[String]) {
     for (reason, count) in &tally.unsupported {
         say(format_args!("{count} plans could not be played: {reason}"));
     }
+    let faults: Vec<String> =
+        tally.faults.iter().map(|(kind, plans)| format!("{kind} {plans}")).collect();
+    say(format_args!("\nplans in which a fault began: {}", faults.join(", ")));
     say("\nproperty               tested  violated     found  95 % bound on finding one more");
     for property in Property::ALL {
         let sum = tally.of(property);
@@ -151,12 +187,12 @@ fn tell(tally: &Tally, files: &[String]) {
         say("\nnever seen:");
         never.into_iter().for_each(|it| say(format_args!("  {}", it.words())));
     }
-    say(format_args!("\n{} findings", files.len()));
-    files.iter().for_each(|file| say(format_args!("\n{file}")));
+    say(format_args!("\n{} findings", kept.len()));
+    kept.iter().for_each(|kept| say(format_args!("\n{kept}")));
 }
 
 /// Returns the sums as JSON.
-fn sums(tally: &Tally, found: &BTreeMap<Finding, Found>) -> String {
+fn sums(tally: &Tally, kept: &[Kept]) -> String {
     let properties: serde_json::Map<_, _> = Property::ALL
         .into_iter()
         .map(|property| {
@@ -174,9 +210,15 @@ fn sums(tally: &Tally, found: &BTreeMap<Finding, Found>) -> String {
         let count = tally.situations.get(&it).copied().unwrap_or_default();
         json!({ "situation": it.words(), "plans": count })
     });
-    let findings = found
-        .iter()
-        .map(|(finding, found)| json!({ "finding": finding.name(), "plan": found.number }));
+    let findings = kept.iter().map(|it| {
+        json!({
+            "finding": it.finding.name(),
+            "plan": it.number,
+            "clients": it.clients,
+            "faults": it.faults,
+            "events": it.events,
+        })
+    });
     let value = json!({
         "plans": tally.plans,
         "panicked": tally.panicked,

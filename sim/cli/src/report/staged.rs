@@ -11,7 +11,7 @@ const PART: &str = ".part";
 /// Files that are written beside their final paths. [`Staged::commit`] moves the files to their
 /// final paths; a drop removes the files that were not moved.
 #[derive(Debug, Default)]
-pub(super) struct Staged {
+pub(crate) struct Staged {
     /// Final paths.
     paths: Vec<PathBuf>,
 }
@@ -28,14 +28,14 @@ impl Staged {
     }
 
     /// Writes the file that becomes `path`.
-    pub(super) fn write(&mut self, path: PathBuf, text: &str) -> io::Result<()> {
+    pub(crate) fn write(&mut self, path: PathBuf, text: &str) -> io::Result<()> {
         let mut file = self.create(path)?;
         file.write_all(text.as_bytes())?;
         file.flush()
     }
 
     /// Moves every file to its final path, the first one last. Returns the final paths.
-    pub(super) fn commit(mut self) -> io::Result<BTreeSet<PathBuf>> {
+    pub(crate) fn commit(mut self) -> io::Result<BTreeSet<PathBuf>> {
         let mut written = BTreeSet::new();
         while let Some(path) = self.paths.last() {
             fs::rename(part(path), path)?;

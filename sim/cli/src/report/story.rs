@@ -236,6 +236,7 @@ fn assumption(timeline: &Timeline<'_>, blame: Blame) -> String {
         Blame::Pause => String::from(
             "no process is stopped between its last check of the lease and its last use of it",
         ),
+        Blame::Randomness => String::from("every client draws random numbers of its own"),
     }
 }
 

@@ -28,6 +28,8 @@
 //! count, although the earlier lease counted a majority of *its* client's nodes, then the two clients
 //! have different lists of nodes: *membership* is to blame, too.
 //!
+//! A node that has two names in a client's list has two votes for that client.
+//!
 //! A node that the earlier lease counted once, but not for its last extension, neither excuses nor
 //! convicts the client. A fault that ended the earlier key on such a node helped to let the later
 //! lease in, and is added to the blame if other faults are blamed.
@@ -38,7 +40,7 @@
 use super::facts::{Facts, since};
 use super::ground::NEVER;
 use super::leases::{Attempt, Basis, KeyLife};
-use super::verdict::{Blame, Blamed};
+use super::verdict::{Blame, Blamed, Judgement, Violation};
 use crate::history::{AttemptId, HostId, KeyEnd, NodeId, NodeIds, Writer};
 
 /// Returns the blame for an overlap of the beliefs of two leases.
@@ -53,11 +55,12 @@ pub(super) fn of_leases(facts: &Facts, one: AttemptId, other: AttemptId) -> Blam
         client_is_wrong_at.set(node, cause.is_none());
         cause.iter().for_each(|it| blamed.add(it));
     }
-    if are_apart(earlier, later) {
+    if are_apart(facts, (first, earlier), (second, later)) {
         blamed.add(Blame::Membership);
     }
     let excused = later.counted - client_is_wrong_at;
-    if !client_is_wrong_at.is_empty() && excused.count() < later.needed {
+    let excused_votes = facts.setting.votes(second.client, excused);
+    if !client_is_wrong_at.is_empty() && excused_votes < later.needed {
         return Blamed::NONE;
     }
     if !blamed.is_none() {
@@ -71,12 +74,30 @@ pub(super) fn of_leases(facts: &Facts, one: AttemptId, other: AttemptId) -> Blam
 /// Returns true if each of two leases had a majority of its client's list of nodes, and the later one
 /// needed none of the nodes that the earlier one had counted. Majorities of one list have a node in
 /// common, so the two clients have different lists.
-fn are_apart(earlier: &Attempt, later: &Attempt) -> bool {
+fn are_apart(
+    facts: &Facts,
+    (first, earlier): (AttemptId, &Attempt),
+    (second, later): (AttemptId, &Attempt),
+) -> bool {
     let apart = later.counted - earlier.counted;
     earlier.needed > 0
-        && earlier.counted.count() >= earlier.needed
+        && facts.setting.votes(first.client, earlier.counted) >= earlier.needed
         && later.needed > 0
-        && apart.count() >= later.needed
+        && facts.setting.votes(second.client, apart) >= later.needed
+}
+
+/// Blames randomness for a violation that is blamed on the client alone, if two attempts had one
+/// token: no node, and no third client, can tell their keys and commands apart.
+pub(super) fn of_copies(facts: &Facts, found: Judgement) -> Judgement {
+    match found {
+        Judgement::Violated(violation)
+            if violation.blamed.is_none() && facts.is_token_shared(violation.to_ns) =>
+        {
+            let blamed = Blamed::just(Blame::Randomness);
+            Judgement::Violated(Violation { blamed, ..violation })
+        }
+        _ => found,
+    }
 }
 
 /// Returns the blame for the end of the key that was set first on `node`.

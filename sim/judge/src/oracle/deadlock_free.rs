@@ -33,9 +33,10 @@
 //! of a majority. Pushes can be lost, so this bound is longer than the longest silence of a
 //! sleeping client. It is judged when the client attempts again or gives up, and at the end.
 //!
-//! Blame: the wall clock of each node that still holds another client's key, if that clock has lost
-//! more time since the key was timed than the drift of the key's lease, and if these nodes and the
-//! free ones make a majority. Otherwise only the client is blamed.
+//! Blame: the wall clock of each node that still holds another client's key, or held one during the
+//! wait, if that clock has lost more time since the key was timed than the drift of the key's lease,
+//! and if these nodes and the free ones make a majority. Or the client's own clock, if it is so slow
+//! that the client has waited for no longer than the bound by it. Otherwise only the client is blamed.
 
 use super::facts::{Facts, since};
 use super::ground::NEVER;
@@ -177,7 +178,10 @@ impl DeadlockFree {
     fn judge_wait(&mut self, facts: &Facts, id: AttemptId, from_ns: u64, bound_ns: u64) {
         let too_long = from_ns.saturating_add(bound_ns) < facts.now_ns;
         if too_long && !self.found.is_violated() {
-            let blamed = of_clocks(facts, id);
+            let blamed = match of_clocks(facts, id, from_ns) {
+                blamed if blamed.is_none() => of_own_clock(facts, id, (from_ns, bound_ns)),
+                blamed => blamed,
+            };
             let found = Violation::of_one(id, facts.now_ns, blamed);
             self.found = Judgement::Violated(Violation { from_ns, ..found });
         }
@@ -240,8 +244,8 @@ fn node_since_ns(facts: &Facts, client: ClientId, node: NodeId) -> u64 {
     reached_ns.max(facts.eligible[client][node].since_ns)
 }
 
-/// Returns the masters' clocks that keep the client of `id` waiting.
-fn of_clocks(facts: &Facts, id: AttemptId) -> Blamed {
+/// Returns the masters' clocks that have kept the client of `id` waiting since `from_ns`.
+fn of_clocks(facts: &Facts, id: AttemptId, from_ns: u64) -> Blamed {
     let (mut slow, mut free) = (NodeIds::EMPTY, 0);
     for node in facts.setting.members(id.client).iter() {
         match facts.keys.writer(node) {
@@ -259,6 +263,7 @@ fn of_clocks(facts: &Facts, id: AttemptId) -> Blamed {
                     slow.insert(node);
                 }
             }
+            _ if has_outlived(facts, id.client, node, from_ns) => slow.insert(node),
             _ => free += u32::from(facts.reach.since_ns(id.client, node) != NEVER),
         }
     }
@@ -267,4 +272,40 @@ fn of_clocks(facts: &Facts, id: AttemptId) -> Blamed {
         slow.iter().for_each(|node| blamed.add(Blame::Clock(facts.master(node))));
     }
     blamed
+}
+
+/// Blames the clock of the client of `id` if the wait since `from_ns` is too long only because that
+/// clock has lost more than the drift of a lease: by its rate since then, or by its readings since
+/// the attempt. The client measures quarantines on that clock, too.
+fn of_own_clock(facts: &Facts, id: AttemptId, (from_ns, bound_ns): (u64, u64)) -> Blamed {
+    let Some(attempt) = facts.leases.get(id) else { return Blamed::NONE };
+    let is_excused = |waited_ns: u64, by_clock_ns: u64, bound_ns: u64| {
+        waited_ns.saturating_sub(by_clock_ns) > attempt.drift_ns && by_clock_ns <= bound_ns
+    };
+    let waited_ns = facts.now_ns.saturating_sub(from_ns);
+    let by_rate_ns = facts.by_clock_of(id.client, waited_ns);
+    let since_t1_ns = facts.now_ns.saturating_sub(attempt.began_ns);
+    let by_readings_ns = since(attempt.t1_local_ns, facts.lease_clock(id, attempt)).max(0) as u64;
+    let longest_ns = facts.setting.progress_ns.saturating_add(bound_ns);
+    if is_excused(waited_ns, by_rate_ns, bound_ns)
+        || is_excused(since_t1_ns, by_readings_ns, longest_ns)
+    {
+        return Blamed::just(Blame::Clock(facts.setting.client_host(id.client)));
+    }
+    Blamed::NONE
+}
+
+/// Returns true if a key of a client other than `client` ended on `node` after `from_ns`, and by the
+/// node's clock had lived for less time than it did, by more than the drift of its lease.
+fn has_outlived(facts: &Facts, client: ClientId, node: NodeId, from_ns: u64) -> bool {
+    let others = facts.setting.client_ids().filter(|other| *other != client);
+    let mut attempts = others.flat_map(|other| facts.leases.of_client(other));
+    attempts.any(|id| {
+        let key = facts.leases.key(id, node).filter(|key| key.end.is_some());
+        let attempt = facts.leases.get(id).filter(|attempt| attempt.ttl_ns != u64::MAX);
+        key.zip(attempt).is_some_and(|(key, attempt)| {
+            let allowed_ns = i64::try_from(attempt.drift_ns).unwrap_or(i64::MAX);
+            key.ended_ns > from_ns && key.node_gained_ns < -allowed_ns
+        })
+    })
 }

@@ -72,7 +72,8 @@ impl Facts {
         let over = self.lease_clock(id, &attempt) >= deadline_local_ns;
         let now_ns = self.now_ns;
         if let Some(attempt) = self.leases.get_mut(id) {
-            if attempt.confirmed_round().count() >= attempt.needed.max(1) {
+            let confirmed = self.setting.votes(id.client, attempt.confirmed_round());
+            if confirmed >= attempt.needed.max(1) {
                 attempt.repaired -= attempt.round.repaired_before;
             }
             attempt.counted_once = (attempt.counted_once | attempt.counted) - counted;

@@ -100,6 +100,25 @@ impl Facts {
         self.reading(self.setting.client_host(id.client), attempt.clock)
     }
 
+    /// Converts a duration in true time to the client's clock, at the clock's current rate.
+    pub(super) fn by_clock_of(&self, client: ClientId, span_ns: u64) -> u64 {
+        let host = self.setting.client_host(client);
+        let rate_ppb = self.clocks.segment(host, ClockKind::Boot).rate_ppb;
+        let scaled = i128::from(span_ns) * (1_000_000_000 + i128::from(rate_ppb)) / 1_000_000_000;
+        u64::try_from(scaled.max(0)).unwrap_or(u64::MAX)
+    }
+
+    /// Returns true if two attempts with one token had begun at `at_ns`. Copies draw the same tokens in
+    /// the same order, so their first attempts show it.
+    pub(super) fn is_token_shared(&self, at_ns: u64) -> bool {
+        let has_begun = |client: &ClientId| {
+            let first = self.leases.get(AttemptId { client: *client, number: 1 });
+            first.is_some_and(|it| it.began_ns <= at_ns)
+        };
+        let begun = || self.setting.client_ids().filter(has_begun);
+        begun().any(|one| begun().any(|other| self.setting.are_copies(one, other)))
+    }
+
     /// Returns the host that is the master of `node` now.
     pub(super) fn master(&self, node: NodeId) -> HostId {
         self.masters[node]

@@ -11,7 +11,8 @@
 //!
 //! Attempts that their caller cancelled are not judged, nor are attempts during which the process
 //! was stopped. Blame: the client's clock, if it gained more than the drift that the lease allows
-//! for; otherwise only the client.
+//! for; *membership*, if the good nodes are a majority only because the client's list has two names
+//! of one of them; otherwise only the client.
 //!
 //! In addition, every attempt settles within [`Setting::attempt_ns`](super::setting::Setting) on
 //! the client's clock, without stops: one node timeout for each node, two round trips and 10 ms.
@@ -20,7 +21,10 @@ use super::facts::{Facts, since};
 use super::ground::NEVER;
 use super::leases::Attempt;
 use super::verdict::{Blame, Blamed, Judgement, Violation};
-use crate::history::{AttemptId, ClockKind, NodeId, Settlement};
+use crate::history::{AttemptId, NodeId, NodeIds, Settlement};
+
+/// Error of a time that is converted to another clock: both ends are whole nanoseconds.
+const ROUNDING_NS: u64 = 2;
 
 /// Judgement so far.
 #[derive(Debug, Default)]
@@ -73,15 +77,7 @@ fn took_too_long(facts: &Facts, id: AttemptId, attempt: &Attempt) -> bool {
     let stopped_ns = facts.processes.stopped_for_ns(id.client, facts.now_ns);
     let elapsed_ns = facts.now_ns.saturating_sub(attempt.began_ns);
     let running_ns = elapsed_ns.saturating_sub(stopped_ns - attempt.stopped_before_ns);
-    by_clock_of(facts, id, running_ns) > facts.setting.attempt_ns
-}
-
-/// Converts a duration in true time to the client's clock, at the clock's current rate.
-fn by_clock_of(facts: &Facts, id: AttemptId, span_ns: u64) -> u64 {
-    let host = facts.setting.client_host(id.client);
-    let rate_ppb = facts.clocks.segment(host, ClockKind::Boot).rate_ppb;
-    let scaled = i128::from(span_ns) * (1_000_000_000 + i128::from(rate_ppb)) / 1_000_000_000;
-    u64::try_from(scaled.max(0)).unwrap_or(u64::MAX)
+    facts.by_clock_of(id.client, running_ns) > facts.setting.attempt_ns
 }
 
 /// Returns the blame for the failure of `id`; `None` if the failure is justified.
@@ -90,15 +86,19 @@ fn of_refusal(facts: &Facts, id: AttemptId, attempt: &Attempt) -> Option<Blamed>
         return None;
     }
     let nodes = facts.setting.members(id.client);
-    let good = nodes.iter().filter(|&node| is_good(facts, id, attempt, node)).count();
-    if good < attempt.needed.max(1) as usize {
+    let good: NodeIds = nodes.iter().filter(|&node| is_good(facts, id, attempt, node)).collect();
+    if facts.setting.votes(id.client, good) < attempt.needed.max(1) {
         return None;
     }
     let lease_ns = since(attempt.t1_local_ns, facts.lease_clock(id, attempt));
     let gained_ns = lease_ns.saturating_sub(since(attempt.began_ns, facts.now_ns));
     let by_clock = gained_ns > i64::try_from(attempt.drift_ns).unwrap_or(i64::MAX);
     let client = facts.setting.client_host(id.client);
-    Some(if by_clock { Blamed::just(Blame::Clock(client)) } else { Blamed::NONE })
+    Some(match () {
+        () if by_clock => Blamed::just(Blame::Clock(client)),
+        () if good.count() < attempt.needed => Blamed::just(Blame::Membership),
+        () => Blamed::NONE,
+    })
 }
 
 fn is_good(facts: &Facts, id: AttemptId, attempt: &Attempt, node: NodeId) -> bool {
@@ -109,7 +109,8 @@ fn is_good(facts: &Facts, id: AttemptId, attempt: &Attempt, node: NodeId) -> boo
         return false;
     }
     let is_in_time = |from_ns: u64, to_ns: u64| {
-        by_clock_of(facts, id, to_ns.saturating_sub(from_ns)) < facts.setting.node_timeout_ns
+        let took_ns = facts.by_clock_of(id.client, to_ns.saturating_sub(from_ns));
+        took_ns + ROUNDING_NS < facts.setting.node_timeout_ns
     };
     if key.answered_ns != NEVER {
         // The vote may wait for an introduction behind it, which does not come any more.

@@ -1,7 +1,7 @@
 //! Numbers of a scenario that the oracle needs.
 
 use crate::history::{ClientId, ClientIds, HostId, Id, NodeId, NodeIds};
-use crate::ids::{CLIENTS_MAX, NODES_MAX, PerClient};
+use crate::ids::{CLIENTS_MAX, NODES_MAX, PerClient, PerNode};
 use crate::scenario::{Client, Drift, Scenario, Span, Start, WORKER};
 
 /// Minimum time after which a client gives up a silent connection; the time is four node timeouts
@@ -62,6 +62,12 @@ pub(super) struct Setting {
     pub warm: bool,
     /// Nodes that each client locks on.
     members: PerClient<NodeIds>,
+    /// Number of further names that each of these nodes has in the client's list.
+    further_names: PerClient<PerNode<u8>>,
+    /// True if a node has two names in a list.
+    names_twice: bool,
+    /// Client whose random numbers each client draws.
+    originals: PerClient<ClientId>,
     /// Clients that report `Taken` only if another attempt holds the lock.
     say_whose: ClientIds,
     /// Clients whose acquisitions are all `at-once`.
@@ -98,6 +104,8 @@ impl Setting {
         // A lease that is kept alive is bounded by time, not by the number of extensions.
         let kept_ns = steps.clone().filter_map(|step| step.acquire?.keep_alive);
         let kept_ns = kept_ns.map(|at_most| at_most.0.saturating_add(ttl_ns)).max();
+        let further_names = PerClient::from_fn(|client| further_names(scenario, client));
+        let is_further = |names: &PerNode<u8>| names.values().any(|count| *count > 0);
         Self {
             nodes,
             probe: scenario.probe(),
@@ -117,6 +125,9 @@ impl Setting {
             sleep_ns: SILENCE_NS + drift.of(Span(SILENCE_NS)).0 + retry_ns + 2 * attempt_ns,
             warm: scenario.cluster.connections == Start::Warm,
             members: PerClient::from_fn(|client| scenario.members(client).into_iter().collect()),
+            names_twice: further_names.values().any(is_further),
+            further_names,
+            originals: PerClient::from_fn(|client| scenario.original(client)),
             say_whose: clients_that(scenario, Client::says_whose),
             ask_at_once: clients_that(scenario, Client::asks_at_once),
             workers: clients_that(scenario, |client| client.subject == WORKER),
@@ -144,9 +155,23 @@ impl Setting {
         self.members[client]
     }
 
-    /// Returns true if all clients lock on the same nodes.
+    /// Returns the number of places of `nodes` in the list of `client`: a node can vote at each.
+    #[inline]
+    pub(super) fn votes(&self, client: ClientId, nodes: NodeIds) -> u32 {
+        let further = |node| u32::from(self.further_names[client][node]);
+        let further: u32 = if self.names_twice { nodes.iter().map(further).sum() } else { 0 };
+        nodes.count() + further
+    }
+
+    /// Returns true if all clients lock on the same nodes, each under one name.
     pub(super) fn has_one_membership(&self) -> bool {
-        self.client_ids().all(|client| self.members[client] == self.members[self.probe])
+        let is_usual = |client| self.members[client] == self.members[self.probe];
+        !self.names_twice && self.client_ids().all(is_usual)
+    }
+
+    /// Returns true if the two clients are different and draw the same random numbers.
+    pub(super) fn are_copies(&self, one: ClientId, other: ClientId) -> bool {
+        one != other && self.originals[one] == self.originals[other]
     }
 
     /// Returns the nodes.
@@ -194,6 +219,16 @@ impl Setting {
     pub(super) fn is_judged(&self, client: ClientId) -> bool {
         client < self.probe
     }
+}
+
+/// Returns the number of names of each node in the client's list beyond the first.
+fn further_names(scenario: &Scenario, client: ClientId) -> PerNode<u8> {
+    let mut names = PerNode::filled(0_u8);
+    if scenario.cluster.aliases.is_empty() {
+        return names;
+    }
+    scenario.members(client).into_iter().for_each(|node| names[node] += 1);
+    PerNode::from_fn(|node| names[node].saturating_sub(1))
 }
 
 /// Returns the clients for which `is_meant` returns true.

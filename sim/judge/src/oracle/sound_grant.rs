@@ -64,7 +64,8 @@ impl SoundGrant {
 
 fn is_sound(facts: &Facts, id: AttemptId, t2_local_ns: u64, deadline_local_ns: u64) -> bool {
     let Some(attempt) = facts.leases.get(id) else { return false };
-    let has_majority = attempt.confirmed_by.count() >= attempt.needed.max(1);
+    let votes = facts.setting.votes(id.client, attempt.confirmed_by);
+    let has_majority = votes >= attempt.needed.max(1);
     let is_timed_from_before = attempt.began_ns != NEVER && !attempt.wrote_early;
     let expiry_ns = attempt.t1_local_ns.saturating_add(attempt.ttl_ns);
     let is_within_ttl = attempt.ttl_ns == u64::MAX
@@ -77,7 +78,8 @@ fn is_sound(facts: &Facts, id: AttemptId, t2_local_ns: u64, deadline_local_ns: u
 fn is_sound_extension(facts: &Facts, id: AttemptId, deadline_local_ns: u64) -> bool {
     let Some(attempt) = facts.leases.get(id) else { return false };
     let round = &attempt.round;
-    let has_majority = attempt.confirmed_round().count() >= attempt.needed.max(1);
+    let votes = facts.setting.votes(id.client, attempt.confirmed_round());
+    let has_majority = votes >= attempt.needed.max(1);
     let expiry_ns = round.basis.t1_local_ns.saturating_add(round.ttl_ns);
     let is_within_ttl = deadline_local_ns <= expiry_ns.saturating_sub(round.basis.drift_ns);
     let now_local_ns = facts.lease_clock(id, attempt);

@@ -3,8 +3,9 @@
 //! For each attempt whose outcome is `Taken`, a majority of the configured nodes refused its SET
 //! because of keys of one other attempt. If any attempt of a run reports `Taken`, some attempt of
 //! the run was granted the lock; this rule does not apply if a fault began, if an attempt was
-//! cancelled, too slow or refused by quarantine, or if clients have different lists of nodes. And a client that asks at once (`try_acquire`)
-//! does not stop at a split vote before its attempts are used up.
+//! cancelled, too slow or refused by quarantine, or if clients have different lists of nodes or two
+//! names of one. And a client that asks at once (`try_acquire`) does not stop at a split vote before
+//! its attempts are used up.
 //!
 //! Judged are only clients that report `Taken` if another attempt holds the lock; most libraries
 //! report it if any node refused. Nothing excuses a false report.
@@ -93,13 +94,16 @@ impl SoundRefusal {
 
 /// Returns true if a majority of the nodes refused `id` because of keys of one other attempt.
 fn is_taken(facts: &Facts, id: AttemptId) -> bool {
-    let Some(needed) = facts.leases.get(id).map(|it| it.needed.max(1) as usize) else {
+    let Some(needed) = facts.leases.get(id).map(|it| it.needed.max(1)) else {
         return false;
     };
     let holders = PerNode::from_fn(|node| {
         facts.leases.key(id, node).map_or(Writer::Nobody, |it| it.refused_for)
     });
     let is_other = |it: &&Writer| **it != Writer::Nobody && **it != Writer::Attempt(id);
-    let nodes_of = |holder: &Writer| holders.values().filter(|it| *it == holder).count();
-    holders.values().filter(is_other).any(|holder| nodes_of(holder) >= needed)
+    let votes_for = |holder: &Writer| {
+        let nodes = holders.iter().filter(|(_, it)| *it == holder).map(|(node, _)| node);
+        facts.setting.votes(id.client, nodes.collect())
+    };
+    holders.values().filter(is_other).any(|holder| votes_for(holder) >= needed)
 }

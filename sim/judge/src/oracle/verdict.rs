@@ -15,12 +15,14 @@ pub enum Blame {
     /// A write was in transit when the lease ended.
     DelayedWrite,
     /// Two clients have different lists of nodes, and a majority of each list is free of the other's
-    /// keys.
+    /// keys. Or a client has a majority only of names: some are one server's.
     Membership,
     /// An operator or a program outside the lock changed a key.
     Operator,
     /// The process was stopped when its lease ended, and would have been in time otherwise.
     Pause,
+    /// Two clients drew the same random numbers, and have attempts with the same token.
+    Randomness,
 }
 
 /// Maximum number of causes: one for each of nine nodes, the clocks of two clients or two causes in
@@ -88,6 +90,7 @@ impl Blamed {
             Blame::Membership => String::from("membership"),
             Blame::Operator => String::from("operator"),
             Blame::Pause => String::from("pause"),
+            Blame::Randomness => String::from("randomness"),
         };
         self.iter().map(name).collect()
     }

@@ -86,7 +86,18 @@ pub struct Chance {
 
 impl Chance {
     /// The probability of what happens always.
-    pub const CERTAIN: Self = Self { ppm: 1_000_000 };
+    pub const CERTAIN: Self = Self::percent(100);
+
+    /// Returns the probability of `percent` in a hundred.
+    ///
+    /// # Panics
+    ///
+    /// If that is more than certain.
+    #[must_use]
+    pub const fn percent(percent: u32) -> Self {
+        assert!(percent <= 100, "more than certain");
+        Self { ppm: percent * 10_000 }
+    }
 
     /// Returns the probability in parts per million.
     #[must_use]

@@ -195,6 +195,13 @@ impl Scenario {
         self.cluster.nodes.iter().position(|node| node == name).map(NodeId::at)
     }
 
+    /// Returns the node that has `name` in clients' lists of nodes: as its own name or as an alias.
+    #[must_use]
+    pub fn node_listed_as(&self, name: &str) -> Option<NodeId> {
+        let own = self.cluster.aliases.get(name).map_or(name, String::as_str);
+        self.node_named(own)
+    }
+
     /// Returns the client with this name, if there is one.
     #[must_use]
     pub fn client_named(&self, name: &str) -> Option<ClientId> {
@@ -207,15 +214,22 @@ impl Scenario {
         self.clients.get(client.index())
     }
 
-    /// Returns the nodes that a client locks on, in the order of its list. The probe has the first
-    /// client's.
+    /// Returns the nodes that a client locks on, in the order of its list. A node under two names is
+    /// there twice. The probe has the first client's.
     #[must_use]
     pub fn members(&self, client: ClientId) -> Vec<NodeId> {
         let own = self.client(client).or(self.clients.first()).and_then(|it| it.nodes.as_ref());
         match own {
-            Some(names) => names.iter().filter_map(|name| self.node_named(name)).collect(),
+            Some(names) => names.iter().filter_map(|name| self.node_listed_as(name)).collect(),
             None => self.node_ids().collect(),
         }
+    }
+
+    /// Returns the client whose random numbers `client` draws: itself, unless it runs on a copy.
+    #[must_use]
+    pub fn original(&self, client: ClientId) -> ClientId {
+        let original = self.client(client).and_then(|it| it.copy_of.as_deref());
+        original.and_then(|name| self.client_named(name)).unwrap_or(client)
     }
 
     /// Returns the fault, if there is one.

@@ -151,6 +151,52 @@ fn a_fault_at_a_time_may_have_a_length_instead_of_an_end() {
 }
 
 #[test]
+fn waits_and_the_pauses_between_extensions_are_ranges() {
+    let steps =
+        "{ acquire = { wait = \"1s..5s\" } }, { extend = { every = \"1s..2s\", times = 3 } }";
+    let scenario = drawn(steps, "at = \"1s\"\nstall = { host = \"A\" }");
+    let steps = &scenario.clients[0].steps;
+    let wait = steps[0].acquire.unwrap().wait.unwrap();
+    let every = steps[1].extend.unwrap().every.unwrap();
+    assert_eq!([wait.to_string(), every.to_string()], ["1s..5s", "1s..2s"]);
+}
+
+/// Returns the message for the first problem of two clients with these keys and this cluster.
+fn first_problem(cluster: &str, [one, other]: [&str; 2]) -> Option<String> {
+    let client = |id: &str, keys: &str| {
+        format!("[[client]]\nid = \"{id}\"\n{keys}\nsteps = [{{ acquire = {{}} }}]\n")
+    };
+    let text = format!(
+        "schema = 1\nname = \"x\"\ntitle = \"x\"\n[cluster]\n{cluster}\n{}{}",
+        client("c1", one),
+        client("c2", other)
+    );
+    cases_of("x.toml", &text, &[]).err().map(|problems| problems.0[0].message.clone())
+}
+
+#[test]
+fn an_alias_is_a_further_name_of_a_node_in_lists() {
+    let lists = |cluster, list| first_problem(cluster, [list, ""]);
+    let (alias, list) = ("aliases = { B2 = \"B\" }", "nodes = [\"A\", \"B\", \"B2\"]");
+    assert_eq!(lists(alias, list), None);
+    let said = |cluster, list| lists(cluster, list).expect("it is wrong");
+    assert_eq!(said("", list), "unknown host `B2`");
+    assert_eq!(said(alias, "nodes = [\"B2\", \"B2\"]"), "`B2` is listed twice");
+    assert_eq!(said("aliases = { A = \"B\" }", ""), "a host has the name `A`");
+    assert_eq!(said("aliases = { B2 = \"X\" }", ""), "unknown host `X`");
+}
+
+#[test]
+fn a_copy_is_of_an_original_with_the_same_subject() {
+    let said = |keys| first_problem("", keys);
+    assert_eq!(said(["", "copy-of = \"c1\""]), None);
+    assert_eq!(said(["", "copy-of = \"c2\""]).as_deref(), Some("`c2` is a copy itself"));
+    assert_eq!(said(["", "copy-of = \"A\""]).as_deref(), Some("`A` is not allowed here"));
+    let other = ["subject = \"redlock-literal\"", "copy-of = \"c1\""];
+    assert_eq!(said(other).as_deref(), Some("`c1` runs another subject, `redlock-literal`"));
+}
+
+#[test]
 fn a_zip_takes_its_lists_in_step_and_multiplies_with_a_sweep() {
     let text = "schema = 1\nname = \"x\"\ntitle = \"x\"\n\
                 zip = { \"lock.ttl\" = [\"5s\", \"9s\"], \"lock.min-validity\" = [\"1s\", \"2s\"] }\n\

@@ -63,7 +63,7 @@ impl Process {
             (Op::Acquire(acquire), _) => {
                 self.release(world, now);
                 let patience = match (acquire.wait, acquire.attempts, acquire.until) {
-                    (Some(wait), _, _) => Patience::UntilBoot(now.boot_ns + wait.0),
+                    (Some(wait), _, _) => Patience::UntilBoot(now.boot_ns + wait.min.0),
                     (_, Some(attempts), _) => Patience::Attempts(attempts),
                     (_, _, Some(_)) => Patience::UntilBoot(u64::MAX),
                     (None, None, None) if acquire.at_once => Patience::AtOnce,

@@ -135,7 +135,7 @@ impl Application {
         let resource = self.shared.plan.scenario.lock.resource.as_str();
         let wanted = self.redlock.acquire(resource);
         let wanted = match (acquire.wait, acquire.attempts, acquire.until) {
-            (Some(wait), _, _) => wanted.wait(wait.duration()),
+            (Some(wait), _, _) => wanted.wait(wait.min.duration()),
             (_, Some(attempts), _) => wanted.attempts(attempts),
             (_, _, Some(_)) => wanted.wait(Duration::MAX),
             (None, None, None) if acquire.at_once => self.redlock.try_acquire(resource),

@@ -25,6 +25,9 @@ pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
     if clients().any(|(_, client)| client.deaf) {
         return Err(unsupported(String::from("`deaf = true`")));
     }
+    if clients().any(|(_, client)| client.copy_of.is_some()) {
+        return Err(unsupported(String::from("`copy-of` of a client")));
+    }
     for (id, client) in clients() {
         let builder = builder(plan, id).environment(Arc::new(TokioEnvironment::default()));
         if let Err(error) = builder.build() {

@@ -1,32 +1,45 @@
 //! Draws the clients and their work.
 
+use lock_judge::ids::NODES_MAX;
 use lock_judge::scenario::{
-    self, Acquire, Client, Connections, Enter, Extend, Hold, Nothing, Span, SpanRange, Step, Write,
+    self, Acquire, Client, Connections, Enter, Extend, Hold, Nothing, Repeat, Span, SpanRange,
+    Step, Write,
 };
 
 use super::Sketch;
 use crate::explore::assumptions::Assumption;
+use crate::subject::kind;
 
-/// Most rounds of acquiring and working that a client takes.
+/// Most rounds of acquiring and working that a client takes, besides the repetitions of a loop.
 const ROUNDS_MAX: u64 = 4;
+
+/// Number of clients from which on each takes at most half as many rounds.
+const CROWD: u64 = 9;
+
+const CLIENTS_MAX: u64 = 16;
 
 impl Sketch {
     pub(super) fn clients(&mut self, subject: &str) {
-        let count = self.dice.weighted(&[(4, 2), (3, 3), (1, 1), (1, 4), (1, 5), (1, 8)]);
+        let count =
+            self.dice.weighted(&[(8, 2), (6, 3), (2, 1), (2, 4), (2, 5), (2, 8), (1, CROWD)]);
+        let count = if count == CROWD { self.dice.between(CROWD, CLIENTS_MAX) } else { count };
+        let rounds = if count < CROWD { ROUNDS_MAX } else { ROUNDS_MAX / 2 };
         for number in 1..=count {
             let own = Client {
                 id: format!("c{number}"),
                 subject: subject.to_owned(),
                 connections: self.connections(subject),
                 ttl: self.own_ttl(),
-                nodes: self.own_nodes(),
+                nodes: None,
+                copy_of: None,
                 deaf: self.is_ours && self.dice.percent(15),
                 steps: Vec::new(),
             };
             self.plan.clients.push(own);
-            self.rounds();
+            self.rounds(rounds);
         }
-        self.differences();
+        self.lists(subject);
+        self.copies();
     }
 
     fn connections(&mut self, subject: &str) -> Option<Connections> {
@@ -39,12 +52,51 @@ impl Sketch {
         Some(self.dice.pick(&all))
     }
 
-    /// Returns a list of nodes that is the client's own, in a plan that may break the assumption that
-    /// there is one.
-    fn own_nodes(&mut self) -> Option<Vec<String>> {
-        let has_own = self.may_break(Assumption::Membership) && self.dice.percent(50);
+    /// Draws the clients' lists of nodes. All have the same nodes, in any order, unless the plan may
+    /// break the assumption that they do.
+    fn lists(&mut self, subject: &str) {
+        // A service of its own is at one node.
+        if kind(subject).is_some_and(|it| it.needs_ideal_server()) {
+            return;
+        }
         let nodes = self.names_of_nodes();
-        has_own.then(|| self.dice.some(&nodes))
+        let has_spare = self.dice.percent(10);
+        let count = nodes.len() as u64;
+        let count = if has_spare { self.dice.between(1, count) } else { count };
+        let shared = self.dice.several(&nodes, count);
+        for client in 0..self.plan.clients.len() {
+            let own = if self.may_break(Assumption::Membership) && self.dice.percent(50) {
+                Some(self.another_list(&nodes))
+            } else if shared.len() < nodes.len() || self.dice.percent(15) {
+                Some(self.dice.several(&shared, count))
+            } else {
+                None
+            };
+            self.plan.clients[client].nodes = own;
+        }
+    }
+
+    /// Returns any list of nodes; now and then one that has two names of a node.
+    fn another_list(&mut self, nodes: &[String]) -> Vec<String> {
+        let mut list = self.dice.some(nodes);
+        if list.len() < NODES_MAX && self.dice.percent(25) {
+            let node = self.dice.pick(&list);
+            let alias = format!("{node}-too");
+            list.push(alias.clone());
+            self.plan.cluster.aliases.insert(alias, node);
+        }
+        list
+    }
+
+    /// Lets a client draw another's random numbers, in a plan that may break the assumption that each
+    /// has its own.
+    fn copies(&mut self) {
+        let clients = self.plan.clients.len() as u64;
+        if clients > 1 && self.may_break(Assumption::Randomness) && self.dice.percent(70) {
+            let copy = self.dice.between(1, clients - 1) as usize;
+            let original = self.dice.below(copy as u64) as usize;
+            self.plan.clients[copy].copy_of = Some(self.plan.clients[original].id.clone());
+        }
     }
 
     fn own_ttl(&mut self) -> Option<Span> {
@@ -54,35 +106,53 @@ impl Sketch {
             .then(|| Span::from_ms(self.dice.between(longest_ms.div_ceil(2), longest_ms)))
     }
 
-    /// Adds rounds of steps to the newest client.
-    fn rounds(&mut self) {
+    /// Adds rounds of steps to the newest client; some of them are loops.
+    fn rounds(&mut self, most: u64) {
         let first = if self.dice.percent(50) { Span(0) } else { self.dice.instant(self.horizon) };
-        for round in 0..self.dice.between(1, ROUNDS_MAX) {
-            let acquire = self.acquire();
+        for round in 0..self.dice.between(1, most) {
             let begin = (round == 0).then_some(SpanRange::exactly(first));
-            self.step(Step { at: begin, acquire: Some(acquire), ..Step::default() });
-            for _ in 0..self.dice.between(1, 2) {
-                self.work();
-            }
-            if self.dice.percent(80) {
-                self.step(Step { release: Some(Nothing {}), ..Step::default() });
-            }
-            if self.dice.percent(30) {
-                let sleep = SpanRange::exactly(self.dice.length(Span::from_ms(1), self.ttls(10)));
-                self.step(Step { sleep: Some(sleep), ..Step::default() });
+            let before = self.steps().len();
+            self.round(begin);
+            if self.dice.percent(12) {
+                let times = self.counts(2, 4);
+                let steps = self.steps().split_off(before);
+                self.step(Step { repeat: Some(Repeat { times, steps }), ..Step::default() });
             }
         }
     }
 
+    fn round(&mut self, begin: Option<SpanRange>) {
+        let acquire = self.acquire();
+        self.step(Step { at: begin, acquire: Some(acquire), ..Step::default() });
+        for _ in 0..self.dice.between(1, 2) {
+            self.work();
+        }
+        if self.dice.percent(80) {
+            self.step(Step { release: Some(Nothing {}), ..Step::default() });
+        }
+        if self.dice.percent(30) {
+            self.sleep(self.ttls(10));
+        }
+    }
+
+    fn sleep(&mut self, longest: Span) {
+        let sleep = Some(self.lengths(Span::from_ms(1), longest));
+        self.step(Step { sleep, ..Step::default() });
+    }
+
+    /// Returns the steps of the newest client.
+    fn steps(&mut self) -> &mut Vec<Step> {
+        &mut self.plan.clients.last_mut().expect("steps are drawn for a client").steps
+    }
+
     fn step(&mut self, step: Step) {
-        let client = self.plan.clients.last_mut().expect("steps are drawn for a client");
-        client.steps.push(step);
+        self.steps().push(step);
     }
 
     fn acquire(&mut self) -> Acquire {
         let mut acquire = Acquire::default();
         match self.dice.below(10) {
-            0..4 => acquire.wait = Some(self.dice.length(self.ttls(1), self.ttls(25))),
+            0..4 => acquire.wait = Some(self.lengths(self.ttls(1), self.ttls(25))),
             4..7 => acquire.attempts = Some(self.dice.between(1, 6) as u32),
             7 if self.is_ours => acquire.at_once = true,
             _ => {}
@@ -97,7 +167,7 @@ impl Sketch {
     fn work(&mut self) {
         match self.dice.below(10) {
             0..3 => {
-                let length = SpanRange::exactly(self.dice.length(self.ttls(0), self.ttls(20)));
+                let length = self.lengths(self.ttls(0), self.ttls(20));
                 let or_lost = self.dice.percent(80);
                 let hold = Some(Hold::For { length, or_lost });
                 self.step(Step { hold, ..Step::default() });
@@ -106,10 +176,7 @@ impl Sketch {
             4..7 => self.extend(),
             7 => self.write(),
             8 => self.step(Step { check: Some(Nothing {}), ..Step::default() }),
-            _ => {
-                let sleep = SpanRange::exactly(self.dice.length(Span::from_ms(1), self.ttls(12)));
-                self.step(Step { sleep: Some(sleep), ..Step::default() });
-            }
+            _ => self.sleep(self.ttls(12)),
         }
     }
 
@@ -117,7 +184,7 @@ impl Sketch {
         let longest = self.plan.lock.fleet_max_ttl.unwrap_or(self.plan.lock.ttl).0 / 1_000_000;
         let shorter = self.dice.percent(25);
         let ttl = shorter.then(|| Span::from_ms(self.dice.between(longest / 3, longest)));
-        let every = Some(self.dice.length(Span::from_ms(1), self.ttls(11)));
+        let every = Some(self.lengths(Span::from_ms(1), self.ttls(11)));
         let times = Some(self.dice.between(1, 4) as u32);
         self.step(Step { extend: Some(Extend { ttl, every, times }), ..Step::default() });
     }
@@ -128,8 +195,7 @@ impl Sketch {
         self.step(Step { enter: Some(Enter { unchecked }), ..Step::default() });
         self.step(Step { read: Some(Nothing {}), ..Step::default() });
         if self.dice.percent(40) {
-            let sleep = SpanRange::exactly(self.dice.length(Span::from_ms(1), self.ttls(8)));
-            self.step(Step { sleep: Some(sleep), ..Step::default() });
+            self.sleep(self.ttls(8));
         }
         let blind = self.dice.percent(10);
         self.step(Step { write: Some(Write { blind }), ..Step::default() });

@@ -2,8 +2,8 @@
 //! more faults of each, and repeated faults of one kind reach situations that mixtures do not.
 
 use lock_judge::scenario::{
-    At, AttemptPoint, AttemptStep, Chance, ClockBy, ClockRate, Delay, Demotion, Ends, Failover,
-    Fault, FaultKind, Flush, HostNames, Lost, Message, OneHost, Partition, Persistence,
+    At, AttemptPoint, AttemptStep, Chance, ClockBy, ClockRate, CountRange, Delay, Demotion, Ends,
+    Failover, Fault, FaultKind, Flush, HostNames, Lost, Message, OneHost, Partition, Persistence,
     RestartGuard, Restarting, SignedSpan, SignedSpanRange, Span, SpanRange, Stopwatch, Swap,
     WhichAttempt,
 };
@@ -17,6 +17,9 @@ const FAULTS_MAX: u64 = 8;
 /// Kinds that break an assumption wherever they strike, and that assumption.
 const BREAKING: [(&str, Assumption); 3] =
     [("evict", Assumption::Memory), ("swap", Assumption::Memory), ("delete", Assumption::Operator)];
+
+/// Probabilities of a fault that may not happen.
+const CHANCES: [Chance; 3] = [Chance::percent(10), Chance::percent(50), Chance::percent(90)];
 
 const POINTS: [AttemptStep; 8] = [
     AttemptStep::T1,
@@ -56,32 +59,70 @@ impl Sketch {
         }
     }
 
-    /// Adds a fault at a drawn time or step.
+    /// Adds a fault at a drawn time or step; some come again and again, or only perhaps.
     fn fault(&mut self, id: String, kind: FaultKind) {
-        let ends = kind.descriptor().ends;
-        let has_end = match ends {
+        let has_end = match kind.descriptor().ends {
             Ends::Always => true,
             Ends::Perhaps => limits::must_end(&kind) || self.dice.percent(95),
             Ends::Never => false,
         };
-        let is_slew = matches!(kind, FaultKind::ClockSlew(_));
         let length = match &kind {
             // Slow enough that the rate stays within the drift.
             FaultKind::ClockSlew(it) => Span(it.by.largest_size().0 * 220),
             _ => self.dice.length(Span::from_ms(1), self.ttls(30)),
         };
-        let (mut until, mut lasts) = (None, None);
-        let at = if self.dice.percent(50) && !is_slew {
-            lasts = has_end.then_some(SpanRange::exactly(length));
+        let length = has_end.then_some(length);
+        let (mut until, mut lasts, mut again) = (None, None, None);
+        let at = if self.dice.percent(15) && self.may_come_again(&kind, has_end) {
+            lasts = length.map(SpanRange::exactly);
+            again = Some(self.again(&kind, length));
+            self.begin()
+        } else if self.dice.percent(50) && !matches!(kind, FaultKind::ClockSlew(_)) {
+            lasts = length.map(SpanRange::exactly);
             At::Point(self.point())
         } else {
             let at = self.dice.instant(self.horizon);
-            until = has_end.then_some(Span(at.0 + length.0));
+            until = length.map(|length| Span(at.0 + length.0));
             At::Time(SpanRange::exactly(at))
         };
-        let (every, times, chance) = (None, None, Chance::CERTAIN);
+        let (every, times) = again.unzip();
+        let chance = if self.dice.percent(10) { self.dice.pick(&CHANCES) } else { Chance::CERTAIN };
         let fault = Fault { id, at, until, lasts, every, times, chance, enabled: true, kind };
         self.plan.faults.push(fault);
+    }
+
+    /// Returns a time at which a fault begins, or a range of them.
+    fn begin(&mut self) -> At {
+        let one = self.dice.instant(self.horizon);
+        let other = if self.dice.percent(15) { self.dice.instant(self.horizon) } else { one };
+        At::Time(SpanRange { min: one.min(other), max: one.max(other) })
+    }
+
+    /// Returns true if the plan may have the fault several times: it ends before it comes again, and
+    /// no promise allows a node one death alone.
+    fn may_come_again(&self, kind: &FaultKind, has_end: bool) -> bool {
+        let is_promised = self.plan.lock.restart_guard == RestartGuard::DelayedRestart
+            && !self.may_break(Assumption::Memory);
+        match kind {
+            FaultKind::Kill(it) | FaultKind::Power(it) | FaultKind::Shutdown(it) => {
+                it.restart_after.is_some() && !is_promised
+            }
+            _ => has_end || kind.descriptor().ends == Ends::Never,
+        }
+    }
+
+    /// Returns the time from one start of a fault to the next, and the number of its starts.
+    fn again(&mut self, kind: &FaultKind, length: Option<Span>) -> (SpanRange, CountRange) {
+        let restart_after = match kind {
+            FaultKind::Kill(it) | FaultKind::Power(it) | FaultKind::Shutdown(it) => {
+                it.restart_after.map(|after| after.max)
+            }
+            _ => None,
+        };
+        let over = length.max(restart_after).unwrap_or(Span(0));
+        let rest = self.lengths(Span::from_ms(1), self.ttls(20));
+        let [min, max] = [rest.min, rest.max].map(|rest| Span(over.0 + rest.0));
+        (SpanRange { min, max }, self.counts(2, 5))
     }
 
     fn point(&mut self) -> AttemptPoint {

@@ -1,8 +1,9 @@
 //! Tests that blame follows the key.
 
-use super::tale::{C1, C1_AGAIN, C2, Tale, host};
-use crate::history::{ClockKind, HostId, KeyEnd, Writer};
-use crate::scenario::Property::{ExclusiveSection, MutualExclusion};
+use super::tale::{C1, C1_AGAIN, C2, C3, Tale, host};
+use crate::history::{Answer, ClockKind, HostId, KeyEnd, OpKind, Writer};
+use crate::oracle::Judgement;
+use crate::scenario::Property::{ExclusiveSection, MutualExclusion, OwnerOnly, SoundGrant};
 
 const C: HostId = HostId(2);
 
@@ -48,6 +49,50 @@ fn a_node_that_both_lists_have_is_blamed_if_the_vote_was_needed() {
     };
     assert_eq!(blame(["ABC", "CDE"], "CD"), ["amnesia(C)"]);
     assert_eq!(blame(["ABC", "CDE"], "CDE"), ["amnesia(C)", "membership"]);
+}
+
+#[test]
+fn a_node_under_two_names_has_two_votes() {
+    let mut tale = Tale::new();
+    tale.scenario.cluster.aliases.insert(String::from("B2"), String::from("B"));
+    for (client, list) in tale.scenario.clients.iter_mut().zip([["A", "B", "B2"], ["A", "B", "C"]])
+    {
+        client.nodes = Some(list.map(String::from).to_vec());
+    }
+    tale.acquires(C1, "B").at(1_000).acquires(C2, "AC").at(20_000);
+    assert_eq!(tale.blame(MutualExclusion), ["membership"]);
+    assert_eq!(tale.finds(SoundGrant), Judgement::Holds);
+}
+
+/// C2 deletes the keys of C1 as its own; then C3 gets the lock.
+fn deletes_and_lets_in(are_copies: bool) -> Tale {
+    let mut tale = Tale::new();
+    tale.scenario.clients[1].copy_of = are_copies.then(|| String::from("c1"));
+    tale.acquires(C1, "ABC").at(1_000).begins(C2);
+    for at in ['A', 'B', 'C'] {
+        let command = tale.writes(C2, at, OpKind::Release);
+        let change = (Writer::Attempt(C1), Writer::Nobody);
+        tale.executes((command, C2, at, OpKind::Release), Answer::Yes, change);
+    }
+    tale.ends_key(C1, "ABC", KeyEnd::Command, Writer::Attempt(C2));
+    tale.at(1_100).acquires(C3, "CDE").at(20_000);
+    tale
+}
+
+#[test]
+fn copies_with_one_token_are_blamed_on_randomness() {
+    for property in [MutualExclusion, OwnerOnly] {
+        assert_eq!(deletes_and_lets_in(true).blame(property), ["randomness"]);
+        assert_eq!(deletes_and_lets_in(false).blame(property), ["none"]);
+    }
+}
+
+#[test]
+fn a_copy_that_has_not_begun_is_not_blamed() {
+    let mut tale = Tale::new();
+    tale.scenario.clients[2].copy_of = Some(String::from("c1"));
+    tale.acquires(C1, "ABC").at(1_000).acquires(C2, "DE").at(20_000);
+    assert_eq!(tale.blame(MutualExclusion), ["none"]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Tests of deadlock-free. With a TTL of 10 s the bound is 10 567 ms: the TTL, 102 ms of drift,
 //! 1 ms, a retry delay of 200 ms and an attempt bound of 264 ms.
 
-use super::tale::{C1, C1_AGAIN, C2, MS, PROBE, Tale, node};
+use super::tale::{C1, C1_AGAIN, C2, MS, PROBE, Tale, host, node};
 use crate::history::{
     Answer, AttemptId, ClockKind, EventKind, FaultId, OpKind, Settlement, Writer,
 };
@@ -165,6 +165,51 @@ fn masters_with_clocks_set_back_beyond_the_drift_are_blamed() {
     };
     assert_eq!(steps(-30_000), ["clock(A)", "clock(B)", "clock(C)"]);
     assert_eq!(steps(-103), ["clock(A)", "clock(B)", "clock(C)"]);
+    assert_eq!(steps(-102), ["none"]);
+}
+
+#[test]
+fn a_client_whose_own_clock_is_slow_is_not_blamed_itself() {
+    let waits = |rate_ppb: i32| {
+        let mut tale = Tale::new();
+        tale.runs_at(host(C1), ClockKind::Boot, rate_ppb);
+        keeps_failing(&mut tale, C1, (100, 12_000));
+        tale.blame(DeadlockFree)
+    };
+    assert_eq!(waits(-250_000_000), ["clock(c1)"]);
+    assert_eq!(waits(-5_000_000), ["none"]);
+}
+
+#[test]
+fn a_quarantine_on_a_slow_clock_is_blamed_on_that_clock() {
+    let waits = |rate_ppb: i32, ends_after_ms: u64| {
+        let mut tale = Tale::new();
+        tale.runs_at(host(C1), ClockKind::Boot, rate_ppb).at(100).begins(C1);
+        let from_local_ns = tale.reads_ns(host(C1), ClockKind::Boot) + ends_after_ms * MS;
+        for at in ['A', 'B', 'C', 'D', 'E'] {
+            let (client, node) = (C1.client, node(at));
+            tale.tell(EventKind::Eligible { client, node, from_local_ns });
+        }
+        tale.settles(C1, Settlement::Quarantined).at(24_100).begins(C1_AGAIN);
+        tale.blame(DeadlockFree)
+    };
+    assert_eq!(waits(-500_000_000, 12_000), ["clock(c1)"]);
+    assert_eq!(waits(0, 24_000), ["none"]);
+}
+
+#[test]
+fn clocks_that_kept_keys_too_long_are_blamed_after_their_end() {
+    let steps = |by_ms: i64| {
+        let mut tale = Tale::new();
+        tale.acquires(C1, "ABCDE").at(500).kills(C1).at(1_000);
+        for at in ['A', 'B', 'C'] {
+            tale.steps(node(at).first_host(), ClockKind::Wall, by_ms);
+        }
+        tale.heals().at(10_002).expires(C1, "DE").at(39_990).expires(C1, "ABC");
+        tale.at(39_995).begins(PROBE).at(40_000).settles(PROBE, Settlement::TooFewNodes);
+        tale.blame(DeadlockFree)
+    };
+    assert_eq!(steps(-30_000), ["clock(A)", "clock(B)", "clock(C)"]);
     assert_eq!(steps(-102), ["none"]);
 }
 

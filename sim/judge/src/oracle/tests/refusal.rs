@@ -51,6 +51,17 @@ fn a_taken_lock_that_nobody_gets_needs_a_fault() {
 }
 
 #[test]
+fn two_names_of_a_node_excuse_that_nobody_gets_the_lock() {
+    let mut tale = Tale::new();
+    tale.scenario.cluster.aliases.insert(String::from("A2"), String::from("A"));
+    for client in &mut tale.scenario.clients {
+        client.nodes = Some(["A", "A2"].map(String::from).to_vec());
+    }
+    tale.begins(C2).sets(C2, "A").at(1_000).begins(C1).is_refused(C1, C2, "A");
+    assert_eq!(tale.settles(C1, Settlement::Taken).finds(SoundRefusal), Judgement::Holds);
+}
+
+#[test]
 fn who_asks_at_once_does_not_stop_at_a_split_vote() {
     let mut tale = turned_away(["AB", "CD"], Settlement::Split);
     assert_eq!(tale.with_c1_at_once().violation(SoundRefusal).first, C1);

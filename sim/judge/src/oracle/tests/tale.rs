@@ -27,6 +27,7 @@ pub(super) fn scenario() -> Scenario {
         connections: None,
         ttl: None,
         nodes: None,
+        copy_of: None,
         deaf: false,
         steps: Vec::new(),
     };

@@ -53,6 +53,29 @@ fn an_attempt_with_a_free_majority_may_not_fail() {
 }
 
 #[test]
+fn an_attempt_that_lasted_for_the_node_timeout_is_no_failure() {
+    // 50 ms pass on a clock that gains 37.5 % in 36 363 636.4 ns.
+    let fails_after = |ns: u64| {
+        let mut tale = Tale::new();
+        tale.runs_at(host(C1), ClockKind::Boot, 375_000_000).at(1_000).begins(C1);
+        tale.at_ns(1_000 * MS + ns).settles(C1, Settlement::TooFewNodes);
+        tale.finds(FaultTolerant).is_violated()
+    };
+    assert!(!fails_after(36_363_636));
+    assert!(fails_after(36_000_000));
+}
+
+#[test]
+fn a_majority_of_names_alone_is_blamed_on_membership() {
+    let mut tale = Tale::new();
+    tale.scenario.cluster.aliases.insert(String::from("B2"), String::from("B"));
+    tale.scenario.clients[0].nodes = Some(["A", "B", "B2"].map(String::from).to_vec());
+    tale.acquires(C2, "ACDE").at(1_000).begins(C1).at(1_002).sets(C1, "B");
+    tale.at(1_010).settles(C1, Settlement::TooFewNodes);
+    assert_eq!(tale.blame(FaultTolerant), ["membership"]);
+}
+
+#[test]
 fn nodes_it_did_not_wait_for_count_as_good_within_their_time() {
     assert!(refuses("A", nothing, nothing).finds(FaultTolerant).is_violated());
 }

@@ -1,7 +1,7 @@
 //! Rules about the clients and their steps.
 
 use super::{Check, STEPS_MAX, STEPS_TAKEN_MAX, placed_steps};
-use crate::ids::CLIENTS_MAX;
+use crate::ids::{CLIENTS_MAX, NODES_MAX};
 use crate::scenario::model::{Acquire, Client, Extend, Hold, Hosts, Repeat, Step};
 use crate::scenario::names;
 use crate::scenario::span::Span;
@@ -61,6 +61,7 @@ impl Check<'_> {
             }
             self.subject(&at, client);
             self.members(&at, client);
+            self.copy(&at, client);
             if let Some(ttl) = client.ttl {
                 self.ttl(&format!("{at}.ttl"), ttl);
             }
@@ -99,13 +100,36 @@ impl Check<'_> {
         if nodes.is_empty() {
             self.wrong(&at, "the list of nodes is empty", "expected at least one node");
         }
+        if nodes.len() > NODES_MAX {
+            let message = format!("{} names are too many", nodes.len());
+            self.wrong(&at, &message, &format!("expected at most {NODES_MAX}"));
+        }
         for (place, node) in nodes.iter().enumerate() {
             let at = format!("{at}.{place}");
-            self.host(&at, node, Hosts::Nodes);
+            if !self.scenario.cluster.aliases.contains_key(node) {
+                self.host(&at, node, Hosts::Nodes);
+            }
             if nodes[..place].contains(node) {
                 let message = format!("`{node}` is listed twice");
                 self.wrong(&at, &message, "expected each node once");
             }
+        }
+    }
+
+    /// Checks the client whose random numbers this one draws, too: an original that runs the same
+    /// program.
+    fn copy(&mut self, at: &str, client: &Client) {
+        let Some(name) = &client.copy_of else { return };
+        let at = format!("{at}.copy-of");
+        self.host(&at, name, Hosts::Clients);
+        let original = self.scenario.clients.iter().find(|it| it.id == *name);
+        let Some(original) = original else { return };
+        if original.copy_of.is_some() {
+            let message = format!("`{name}` is a copy itself");
+            self.wrong(&at, &message, "expected the original, or another client");
+        } else if original.subject != client.subject {
+            let message = format!("`{name}` runs another subject, `{}`", original.subject);
+            self.wrong(&at, &message, "expected a client with the same `subject`");
         }
     }
 
@@ -234,7 +258,7 @@ impl Check<'_> {
             self.ttl(&format!("{at}.ttl"), ttl);
         }
         if let Some(every) = extend.every {
-            self.span(&format!("{at}.every"), every);
+            self.range(&format!("{at}.every"), every);
         }
         if extend.times.is_some_and(|times| !(1..=EXTENSIONS_MAX).contains(&times)) {
             let expected = format!("expected 1 to {EXTENSIONS_MAX}");
@@ -270,8 +294,8 @@ impl Check<'_> {
             }
         }
         if let Some(wait) = acquire.wait {
-            self.span(&format!("{at}.wait"), wait);
-            self.tries(&format!("{at}.wait"), Span(wait.0.saturating_mul(times)));
+            self.range(&format!("{at}.wait"), wait);
+            self.tries(&format!("{at}.wait"), Span(wait.max.0.saturating_mul(times)));
         }
         if acquire.attempts.is_some_and(|it| u64::from(it) * times > REPEATED_ATTEMPTS_MAX) {
             let message = format!("{times} times as many attempts are too many");

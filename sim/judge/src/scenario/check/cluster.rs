@@ -24,6 +24,7 @@ impl Check<'_> {
                 );
             }
         }
+        self.aliases();
         self.replicas();
         self.disk();
         self.range("cluster.network.delay", cluster.network.delay);
@@ -54,6 +55,19 @@ impl Check<'_> {
             self.found[before..].iter_mut().for_each(|complaint| complaint.on_key = true);
             self.shift(&format!("{at}.offset"), clock.offset);
             self.rate(&format!("{at}.rate-ppm"), clock.rate_ppm);
+        }
+    }
+
+    fn aliases(&mut self) {
+        let taken = self.names(Hosts::All);
+        for (alias, node) in &self.scenario.cluster.aliases {
+            let at = format!("cluster.aliases.{alias}");
+            self.name(&at, alias);
+            if taken.contains(&alias.as_str()) {
+                let message = format!("a host has the name `{alias}`");
+                self.wrong_key(&at, &message, "expected another name");
+            }
+            self.host(&at, node, Hosts::Nodes);
         }
     }
 

@@ -6,8 +6,8 @@ use crate::scenario::model::Hosts;
 use crate::scenario::names;
 
 /// The causes that name no host.
-const CAUSES: [&str; 6] =
-    ["application", "delayed-write", "membership", "none", "operator", "pause"];
+const CAUSES: [&str; 7] =
+    ["application", "delayed-write", "membership", "none", "operator", "pause", "randomness"];
 
 /// The causes that name a host.
 const HOST_CAUSES: [&str; 2] = ["amnesia", "clock"];

@@ -157,7 +157,9 @@ impl Check<'_> {
         self.host(&at, node, Hosts::Nodes);
         let client = self.scenario.clients.iter().find(|client| client.id == point.client);
         let members = client.and_then(|client| client.nodes.as_ref());
-        if members.is_some_and(|members| !members.contains(node)) {
+        let names_it =
+            |name: &String| self.scenario.node_listed_as(name) == self.scenario.node_named(node);
+        if members.is_some_and(|members| !members.iter().any(names_it)) {
             let message = format!("`{}` does not lock on `{node}`", point.client);
             self.wrong(&at, &message, "expected one of the client's `nodes`");
         }

@@ -27,9 +27,14 @@ pub struct Client {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Span>,
     /// Names of the nodes that the client locks on; all nodes if not given. Its quorum is a majority of
-    /// them.
+    /// the names, even if two of them are one server's (`cluster.aliases`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<Vec<String>>,
+    /// Name of the client whose random numbers this client draws, too: the two run on copies of one
+    /// virtual machine, and nothing has told the copies apart. Attempts of the two with the same number
+    /// have the same token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy_of: Option<String>,
     /// True if servers push nothing to this client: it lacks the right, or a proxy drops pushes.
     /// Only for `redlock`; no other subject listens.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -154,9 +159,9 @@ pub struct Acquire {
     /// Try until this true time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Span>,
-    /// Try for this long on the client's clock.
+    /// Try for this long on the client's clock; drawn from a range.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub wait: Option<Span>,
+    pub wait: Option<SpanRange>,
     /// Maximum number of attempts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,
@@ -186,9 +191,9 @@ pub struct Extend {
     /// TTL of the keys from the extension on; the client's TTL if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Span>,
-    /// Wait this long on the client's clock before each extension.
+    /// Wait this long on the client's clock before each extension; drawn from a range for each.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub every: Option<Span>,
+    pub every: Option<SpanRange>,
     /// Number of extensions, one after the other; default: one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<u32>,

@@ -12,6 +12,10 @@ use crate::scenario::span::{SignedSpan, Span, SpanRange};
 pub struct Cluster {
     /// Names of the nodes, at most nine.
     pub nodes: Vec<String>,
+    /// Further names of nodes, for the `nodes` of clients: each stands for another address of the
+    /// node, such as `B2 = "B"`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub aliases: BTreeMap<String, String>,
     /// The default behaviour of every link; `links` overrides it.
     pub network: Network,
     /// Links that differ from `network`.
@@ -43,6 +47,7 @@ impl Default for Cluster {
     fn default() -> Self {
         Self {
             nodes: ["A", "B", "C", "D", "E"].map(String::from).to_vec(),
+            aliases: BTreeMap::new(),
             network: Network::default(),
             links: Vec::new(),
             server: Server::default(),

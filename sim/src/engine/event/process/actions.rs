@@ -87,8 +87,10 @@ impl Process {
         self.attempts = attempt.number;
         self.votes = 0;
         let number = attempt.number;
-        let draw = |label| Choice { attempt: number, ..Choice::of(label, self.client.0) };
-        let token = token_of(attempt, world.choices.bits(draw(Label::Token)));
+        let original = world.plan.original(self.client);
+        let draw = |label| Choice { attempt: number, ..Choice::of(label, original.0) };
+        let drawn = AttemptId { client: original, number };
+        let token = token_of(drawn, world.choices.bits(draw(Label::Token)));
         let jitter = world.choices.bits(draw(Label::Jitter));
         let now = self.now(world);
         world.record(self.attempt_began(&world.plan, attempt, now));

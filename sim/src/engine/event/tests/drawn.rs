@@ -73,6 +73,37 @@ fn each_time_of_a_loop_draws_anew() {
 }
 
 #[test]
+fn each_extension_draws_its_pause_anew() {
+    let steps =
+        "{ acquire = {} }, { extend = { every = \"1ms..900ms\", times = 3 } }, { release = {} }";
+    let pauses = |events: &Vec<Event>| {
+        let is_own = |kind: &EventKind| matches!(kind, EventKind::ExtensionBegan { .. });
+        let began = events.iter().filter(|event| is_own(&event.kind)).map(|event| event.at_ns);
+        let began: Vec<u64> = began.collect();
+        began.windows(2).map(|it| it[1] - it[0]).collect::<Vec<_>>()
+    };
+    for pauses in runs(steps, "").iter().map(pauses) {
+        assert!(pauses.len() == 2 && pauses[0] != pauses[1], "{pauses:?}");
+    }
+}
+
+#[test]
+fn a_wait_ends_when_the_seed_says() {
+    let steps = "{ acquire = { wait = \"10ms..900ms\" } }";
+    let gave_up = |events: &Vec<Event>| {
+        let mut ends = events.iter().filter(|it| matches!(it.kind, EventKind::GaveUp { .. }));
+        ends.next().map(|event| event.at_ns / MS)
+    };
+    let cut = "[[fault]]\nid = \"f\"\nat = \"0s\"\nlasts = \"2s\"\n\
+               partition = { between = [[\"c1\"], [\"A\", \"B\", \"C\"]] }";
+    let ends: BTreeSet<_> = runs(steps, cut).iter().map(gave_up).collect();
+    assert!(
+        ends.len() > 20 && ends.iter().all(|end| end.is_some_and(|ms| ms <= 1_000)),
+        "{ends:?}"
+    );
+}
+
+#[test]
 fn a_fault_begins_again_and_ends_each_time() {
     let again = "at = \"10ms..20ms\"\nlasts = \"5ms..30ms\"\nevery = \"50ms..60ms\"\ntimes = 3";
     for events in runs(HOLD, &stall("f", again)) {
