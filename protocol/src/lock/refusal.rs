@@ -67,7 +67,9 @@ impl Lock {
         if granted >= quorum {
             return Some(AttemptError::Quarantined);
         }
-        if most + untold + pending < quorum && granted + pending < quorum {
+        // Of an even number of nodes, half may be silent: too few answers, not a split vote.
+        let is_split = most + untold + pending < quorum && granted + pending < quorum;
+        if is_split && told.len() >= quorum {
             return Some(AttemptError::Split);
         }
         let is_open = most.max(granted) + pending >= quorum || most + untold < quorum;

@@ -117,13 +117,13 @@ const A: Result<Reply, NoAnswer> = Ok(Reply::Ok);
 const SILENT: Result<Reply, NoAnswer> = Err(NoAnswer::Unknown);
 const UNSENT: Result<Reply, NoAnswer> = Err(NoAnswer::NotSent);
 
-/// Gives `outcomes` in turn to an attempt at five nodes: how many of them settle it, and the
+/// Gives `outcomes` in turn to an attempt at as many nodes: how many of them settle it, and the
 /// result.
-fn settled_by(outcomes: [Result<Reply, NoAnswer>; 5]) -> (usize, Result<(), AttemptError>) {
-    let mut lock = lock(lock_config(5));
+fn settled_by(outcomes: &[Result<Reply, NoAnswer>]) -> (usize, Result<(), AttemptError>) {
+    let mut lock = lock(lock_config(outcomes.len()));
     lock.begin(fresh(1), at_ms(1_000));
     let sets = sends(&mut lock);
-    for (place, outcome) in outcomes.into_iter().enumerate() {
+    for (place, &outcome) in outcomes.iter().enumerate() {
         if let Some(LockOutcome::Settled(settled)) = tell(&mut lock, sets[place], outcome) {
             return (place + 1, settled);
         }
@@ -154,8 +154,16 @@ fn taken_needs_a_majority_of_keys_of_one_token() {
         ([error; 5], 3, TooFewNodes),
     ];
     for (outcomes, count, reason) in table {
-        assert_eq!(settled_by(outcomes), (count, Err(reason)), "{outcomes:?}");
+        assert_eq!(settled_by(&outcomes), (count, Err(reason)), "{outcomes:?}");
     }
+}
+
+#[test]
+fn half_of_an_even_number_of_nodes_is_too_few() {
+    use AttemptError::{Split, TooFewNodes};
+    assert_eq!(settled_by(&[A, SILENT]), (2, Err(TooFewNodes)));
+    assert_eq!(settled_by(&[A, A, SILENT, SILENT]), (4, Err(TooFewNodes)));
+    assert_eq!(settled_by(&[A, A, Ok(held_by(2)), SILENT]), (4, Err(Split)));
 }
 
 #[test]

@@ -45,12 +45,13 @@ impl World {
         number
     }
 
-    /// Makes the replica dial the server that it follows, if both run.
+    /// Makes the replica dial the server that it follows, if both run. A server that has been
+    /// promoted follows none.
     pub(super) fn attach(&mut self, replica: ServerId) {
         self.detach(replica);
         let master = self.cluster[replica].replication.follows();
         let runs = |server: ServerId| self.cluster[server].redis.is_running();
-        if runs(replica) && runs(master) {
+        if !self.cluster[replica].is_master() && runs(replica) && runs(master) {
             let number = self.dial_master(replica, master);
             self.send(number, Direction::Up, Arrival::Handshake);
         }

@@ -120,8 +120,8 @@ fn is_good(facts: &Facts, id: AttemptId, attempt: &Attempt, node: NodeId) -> boo
     }
     let may_be_written = match key.written_ns {
         // A subject that uses one node among several never asks the other nodes, and no client asks
-        // a node that still owes an answer to an older command.
-        NEVER => attempt.needed > 1 && facts.reach.has_answered(id.client, node),
+        // a node that owed an answer to an older command when the attempt began.
+        NEVER => attempt.needed > 1 && facts.reach.had_answered(id.client, node, attempt.began_ns),
         _ => true,
     };
     let heal_ns = facts.setting.heal_ns;

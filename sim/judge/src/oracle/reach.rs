@@ -72,6 +72,8 @@ impl Paths {
 struct Connection {
     /// The last command that was written; `None` if none was.
     last: Option<CommandId>,
+    /// Time of the answer to the last command; [`NEVER`] if it has not come.
+    answered_ns: u64,
     /// Time from which the client may have closed the connection; [`NEVER`] if it awaits no answer.
     let_go_ns: u64,
     /// End of the last period in which the connection may have been closed; 0 if there was none.
@@ -82,8 +84,14 @@ struct Connection {
     half_open: bool,
 }
 
-const OPEN: Connection =
-    Connection { last: None, let_go_ns: NEVER, dialled_ns: 0, lost_ns: 0, half_open: false };
+const OPEN: Connection = Connection {
+    last: None,
+    answered_ns: 0,
+    let_go_ns: NEVER,
+    dialled_ns: 0,
+    lost_ns: 0,
+    half_open: false,
+};
 
 /// Reachability of each node for each client.
 #[derive(Clone, Debug)]
@@ -102,7 +110,6 @@ pub(super) struct Reach {
     patience_ns: PerClient<u64>,
     connections: PerClient<PerNode<Connection>>,
     written_ns: PerClient<PerNode<u64>>,
-    answered_ns: PerClient<PerNode<u64>>,
     /// Nodes, by client, on links too slow for the node timeout.
     too_slow: Nodes,
 }
@@ -124,7 +131,6 @@ impl Reach {
             patience_ns: patience_ns(scenario, setting),
             connections: PerClient::filled(PerNode::filled(OPEN)),
             written_ns: PerClient::filled(PerNode::filled(0)),
-            answered_ns: PerClient::filled(PerNode::filled(0)),
             too_slow: too_slow(scenario, setting),
         }
     }
@@ -133,7 +139,6 @@ impl Reach {
         (self.down, self.stalled) = (NodeIds::EMPTY, NodeIds::EMPTY);
         self.node_since_ns.fill(0);
         self.written_ns.first_mut(self.clients).fill(PerNode::filled(0));
-        self.answered_ns.first_mut(self.clients).fill(PerNode::filled(0));
         self.connections.first_mut(self.clients).fill(PerNode::filled(OPEN));
         if self.faults.values().any(Option::is_some) {
             self.either_way.reset(self.clients, self.at_first_ns);
@@ -174,7 +179,7 @@ impl Reach {
         // Stored plus one, so that 0 means never.
         self.written_ns[client][node] = at_ns.saturating_add(1);
         let connection = &mut self.connections[client][node];
-        connection.last = Some(command);
+        (connection.last, connection.answered_ns) = (Some(command), NEVER);
         let let_go_ns = at_ns.saturating_add(self.patience_ns[client]);
         connection.let_go_ns = connection.let_go_ns.min(let_go_ns);
     }
@@ -187,10 +192,12 @@ impl Reach {
         command: CommandId,
         at_ns: u64,
     ) {
-        self.answered_ns[client][node] = at_ns.saturating_add(1);
         let is_cut = self.either_way.cuts[client][node] > 0;
         let connection = &mut self.connections[client][node];
         connection.half_open &= is_cut;
+        if connection.last == Some(command) {
+            connection.answered_ns = at_ns;
+        }
         // Answers come in order: after the answer to the last command, no answer is awaited. An
         // answer that had arrived when the connection was lost does not bring it back.
         let is_of_this_connection = self.written_ns[client][node] > connection.lost_ns;
@@ -200,11 +207,11 @@ impl Reach {
         }
     }
 
-    /// Returns true if `node` has answered since `client` last wrote to it. An answer that arrives at
-    /// the instant of a write, as behind a stop of the process, is an older one.
-    pub(super) fn has_answered(&self, client: ClientId, node: NodeId) -> bool {
-        let written_ns = self.written_ns[client][node];
-        self.answered_ns[client][node] > written_ns || written_ns == 0
+    /// Returns true if `node` had answered the last command that `client` wrote to it before
+    /// `at_ns`.
+    pub(super) fn had_answered(&self, client: ClientId, node: NodeId, at_ns: u64) -> bool {
+        let connection = &self.connections[client][node];
+        connection.last.is_none() || connection.answered_ns < at_ns
     }
 
     /// Returns true if `client` awaits an answer of `node`.
