@@ -127,6 +127,9 @@ impl<P> Connection<P> {
     }
 }
 
+/// Most connections of a run. 64 clients that dial nine dead nodes once a second need half an hour.
+const CONNECTIONS_MAX: usize = 1 << 20;
+
 impl<P: Copy> Default for Network<P> {
     fn default() -> Self {
         Self { connections: Vec::with_capacity(32).into(), live: 0, cuts: NO_CUTS, any_cut: false }
@@ -145,7 +148,7 @@ impl<P: Copy> Network<P> {
 
     /// Creates a connection in the state `Dialing`; the caller sends the handshake.
     pub fn dial(&mut self, client: HostId, server: HostId, lane: u16, epoch: u32) -> ConnectionId {
-        assert!(self.live <= usize::from(u16::MAX), "a run has at most 65 536 connections");
+        assert!(self.live < CONNECTIONS_MAX, "a run has at most {CONNECTIONS_MAX} connections");
         let id = ConnectionId::at(self.live);
         self.live += 1;
         if id.index() == self.connections.len() {
