@@ -14,25 +14,44 @@ use redis_sim::{
 /// Key that the production client uses by default.
 const CANARY_KEY: &[u8] = b"redlock-client:canary";
 
+/// The canary does not fit, and cannot be rewritten now: the introduction fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unwritable;
+
 /// Returns the introduction of `master` and its canary when its wall clock reads `wall_us`. Rewrites
-/// a canary that does not fit. There is no canary on a replica, or where nothing can be written.
+/// a canary that does not fit. There is no canary on a replica, or if the value is not ours.
+///
+/// # Errors
+///
+/// If the server's memory is full.
 ///
 /// # Panics
 ///
 /// If the process is dead.
-pub(crate) fn introduce(master: &mut Master, wall_us: u64) -> (Introduction, Option<Canary>) {
+pub(crate) fn introduce(
+    master: &mut Master,
+    wall_us: u64,
+) -> Result<(Introduction, Option<Canary>), Unwritable> {
     let introduction = master.introduction(wall_us / 1_000);
-    let canary = if introduction.is_master { canary(master, &introduction, wall_us) } else { None };
-    (introduction, canary)
+    let canary =
+        if introduction.is_master { canary(master, &introduction, wall_us)? } else { None };
+    Ok((introduction, canary))
 }
 
-fn canary(master: &mut Master, introduction: &Introduction, wall_us: u64) -> Option<Canary> {
+fn canary(
+    master: &mut Master,
+    introduction: &Introduction,
+    wall_us: u64,
+) -> Result<Option<Canary>, Unwritable> {
     let run_id = &introduction.run_id;
     let (history_id, is_promoted) = master.history();
     let stored = on_canary(master, KeyCommand::Get, wall_us).reply;
     let stored = if let Reply::Bulk(bytes) = &stored { Some(&bytes[..]) } else { None };
     let found = match stored {
-        Some(value) => Some(parse(value)?),
+        Some(value) => match parse(value) {
+            Some(written) => Some(written),
+            None => return Ok(None),
+        },
         None => None,
     };
     if let Some(Written { run, history, memory, at_us }) = found
@@ -42,7 +61,7 @@ fn canary(master: &mut Master, introduction: &Introduction, wall_us: u64) -> Opt
     {
         let (history, memory) = (Digest::of(history), Digest::of(memory));
         let age = Duration::from_micros(wall_us - at_us);
-        return Some(Canary { history, memory, age });
+        return Ok(Some(Canary { history, memory, age }));
     }
     let memory = found.map(|it| it.memory);
     let (run, history) = (hex(run_id), hex(&history_id));
@@ -55,9 +74,11 @@ fn canary(master: &mut Master, introduction: &Introduction, wall_us: u64) -> Opt
         expiry: SetExpiry::Never,
         get: false,
     };
-    let written = on_canary(master, set, wall_us).effect.change != Change::Nothing;
+    if on_canary(master, set, wall_us).effect.change == Change::Nothing {
+        return Err(Unwritable);
+    }
     let (history, memory) = (Digest::of(history.as_bytes()), Digest::of(memory.as_bytes()));
-    written.then_some(Canary { history, memory, age: Duration::ZERO })
+    Ok(Some(Canary { history, memory, age: Duration::ZERO }))
 }
 
 fn on_canary(master: &mut Master, command: KeyCommand<'_>, wall_us: u64) -> Executed {

@@ -37,17 +37,18 @@ impl World {
         self.end_turn(server);
     }
 
-    /// Returns the introduction of a server, with its canary.
-    pub(crate) fn introduction(&mut self, server: ServerId) -> Introduction {
+    /// Returns the introduction of a server, with its canary; `None` if the server's memory is full
+    /// and its canary has to be written.
+    pub(crate) fn introduction(&mut self, server: ServerId) -> Option<Introduction> {
         // Whole milliseconds, so that a fleet begins every run at the same age.
         let wall_us = self.wall_ms(server) * 1_000;
-        let (said, canary) = native::introduce(&mut self.cluster[server].redis, wall_us);
-        Introduction {
+        let (said, canary) = native::introduce(&mut self.cluster[server].redis, wall_us).ok()?;
+        Some(Introduction {
             run_id: RunId(said.run_id),
             uptime: Duration::from_secs(u64::try_from(said.uptime_s).unwrap_or(0)),
             is_master: said.is_master,
             canary,
-        }
+        })
     }
 
     /// Executes a request and answers it, or postpones it.
@@ -73,7 +74,7 @@ impl World {
             CommandKind::Introduce if self.wire.is_some() => {
                 self.execute_bytes(server, connection, &request).map(|(value, _)| value)
             }
-            CommandKind::Introduce => Some(ReplyValue::Introduction(self.introduction(server))),
+            CommandKind::Introduce => self.introduction(server).map(ReplyValue::Introduction),
             _ if self.cluster[server].redis.is_replica() => {
                 if let Some(value) = self.refuse_bytes(server, connection, &request) {
                     return self.answer_without_key(server, connection, &request, value);

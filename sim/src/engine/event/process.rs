@@ -130,7 +130,7 @@ impl Process {
                 let introductions = PerNode::from_fn(|node| {
                     let server = world.cluster.known(self.client, *self.members.get(node)?);
                     let is_open = world.cluster.is_open_at_start(server);
-                    is_open.then(|| world.introduction(server))
+                    is_open.then(|| world.introduction(server))?
                 });
                 it.reset(now, Some(&introductions));
             }

@@ -40,8 +40,8 @@ fn by_script(server: &mut Server) -> Option<String> {
     said.lines().last().filter(|line| line.starts_with("canary")).map(str::to_owned)
 }
 
-fn natively(server: &mut Server) -> Option<Canary> {
-    introduce(server, NOW_US).1
+fn introduced(server: &mut Master, wall_us: u64) -> Option<Canary> {
+    introduce(server, wall_us).expect("a server with free memory").1
 }
 
 /// Parses the canary from a line of the script's answer.
@@ -87,7 +87,7 @@ proptest! {
         let mut native = server(stored.as_deref(), was_replica, is_replica);
         let mut scripted = native.clone();
         let said = by_script(&mut scripted);
-        prop_assert_eq!(natively(&mut native), said.as_deref().and_then(read));
+        prop_assert_eq!(introduced(&mut native, NOW_US), said.as_deref().and_then(read));
         let key = |it: &Server| it.keyspace().stored(CANARY_KEY).map(|it| it.value.clone());
         prop_assert_eq!(key(&native), key(&scripted));
     }
@@ -96,29 +96,22 @@ proptest! {
 #[test]
 fn a_canary_is_written_once_and_keeps_its_name() {
     let mut server = server(None, false, false);
-    let first = introduce(&mut server, NOW_US).1.expect("a canary");
+    let first = introduced(&mut server, NOW_US).expect("a canary");
     assert_eq!(first.age, Duration::ZERO);
-    let later = introduce(&mut server, NOW_US + 5).1.expect("a canary");
+    let later = introduced(&mut server, NOW_US + 5).expect("a canary");
     assert_eq!((later.memory, later.age), (first.memory, Duration::from_micros(5)));
 }
 
 #[test]
 fn a_promoted_server_keeps_the_name_and_begins_anew() {
     let mut server = server(None, false, false);
-    let first = introduce(&mut server, NOW_US).1.expect("a canary");
+    let first = introduced(&mut server, NOW_US).expect("a canary");
     server.set_replica(true);
-    assert_eq!(introduce(&mut server, NOW_US + 5).1, None);
+    assert_eq!(introduced(&mut server, NOW_US + 5), None);
     server.set_replica(false);
-    let promoted = introduce(&mut server, NOW_US + 9).1.expect("a canary");
+    let promoted = introduced(&mut server, NOW_US + 9).expect("a canary");
     assert_eq!((promoted.memory, promoted.age), (first.memory, Duration::ZERO));
     assert_ne!(promoted.history, first.history);
-}
-
-#[test]
-fn a_server_without_memory_keeps_no_canary() {
-    let mut server = server(None, false, false);
-    server.set_full(true);
-    assert_eq!(introduce(&mut server, NOW_US).1, None);
 }
 
 fn master() -> Master {
@@ -128,12 +121,12 @@ fn master() -> Master {
 #[test]
 fn the_canary_outlives_the_history_that_the_first_replica_begins() {
     let mut master = master();
-    introduce(&mut master, 20_000_000);
-    let (_, before) = introduce(&mut master, 21_000_000);
+    introduced(&mut master, 20_000_000);
+    let before = introduced(&mut master, 21_000_000);
     let (first, _) = master.history();
     master.copy_to_stream();
     assert_ne!(master.history().0, first);
-    let (_, after) = introduce(&mut master, 21_000_000);
+    let after = introduced(&mut master, 21_000_000);
     assert_eq!(before, after);
 }
 
@@ -141,7 +134,7 @@ fn the_canary_outlives_the_history_that_the_first_replica_begins() {
 fn a_server_that_was_filled_by_its_former_replica_has_its_old_canary_and_another_history() {
     let mut master = master();
     master.begin_stream();
-    let (_, before) = introduce(&mut master, 20_000_000);
+    let before = introduced(&mut master, 20_000_000);
     let mut replica = Master::new(Storage::default(), [3; 20], 5_999);
     replica.set_role(true);
     let from = master.copy_to_stream();
@@ -153,8 +146,22 @@ fn a_server_that_was_filled_by_its_former_replica_has_its_old_canary_and_another
     master.resynchronise(Some(&replica));
     assert!(master.keyspace().stored(b"k").is_none());
     master.set_role(false);
-    let (_, after) = introduce(&mut master, 22_000_000);
+    let after = introduced(&mut master, 22_000_000);
     let (before, after) = (before.unwrap(), after.unwrap());
     assert_eq!(before.memory, after.memory);
     assert_ne!(before.history, after.history);
+}
+
+#[test]
+fn a_server_without_memory_introduces_itself_only_with_a_canary_that_fits() {
+    let mut empty = server(None, false, false);
+    empty.set_full(true);
+    let mut scripted = empty.clone();
+    assert_eq!(introduce(&mut empty, NOW_US).err(), Some(Unwritable));
+    let said = by_script(&mut scripted).expect("a refusal");
+    assert!(said.starts_with("canary_refused:OOM"), "{said}");
+    let mut known = server(None, false, false);
+    let canary = introduced(&mut known, NOW_US).expect("a canary");
+    known.set_full(true);
+    assert_eq!(introduced(&mut known, NOW_US).expect("a canary").memory, canary.memory);
 }
