@@ -156,10 +156,9 @@ pub(super) fn is_broken_at(scenario: &Scenario, cause: Blame) -> bool {
     };
     let name = scenario.host_name(host);
     // What happens to a replica happens to the node that it may stand for.
-    let mut replicas = scenario.cluster.replicas.iter();
-    let is_meant = |struck: &str| {
-        struck == name || replicas.any(|replica| replica.id == struck && replica.of == name)
-    };
+    let replicas = &scenario.cluster.replicas;
+    let is_meant =
+        |struck: &str| struck == name || replicas.iter().any(|it| it.id == struck && it.of == name);
     let faults = scenario.faults.iter().filter(|fault| fault.enabled);
     let breaking = faults.filter(|fault| of_fault(scenario, fault) == Some(assumption));
     let mut struck = breaking.flat_map(|fault| fault.kind.hosts()).map(String::as_str);
@@ -366,6 +365,22 @@ mod tests {
         assert_eq!(is_broken(Blame::Clock), ["A"]);
         assert_eq!(is_broken(Blame::Amnesia), ["C"]);
         assert!(!is_broken_at(scenario, Blame::Membership));
+    }
+
+    #[test]
+    fn a_cause_at_a_replica_is_one_at_its_node() {
+        let text = "schema = 1\nname = \"x\"\ntitle = \"x\"\n\
+                    [cluster.clocks]\nA = { rate-ppm = 6000 }\nC2 = { rate-ppm = 6000 }\n\
+                    [[cluster.replica]]\nid = \"C2\"\nof = \"C\"\n\
+                    [[client]]\nid = \"c1\"\nsteps = [{ acquire = {} }]\n";
+        let cases = File::parse("x.toml", text).unwrap().cases(&[]).unwrap();
+        let scenario = &cases[0].scenario;
+        let is_broken = |host: &&str| {
+            let host = scenario.host_named(host).expect("a host of the scenario");
+            is_broken_at(scenario, Blame::Clock(host))
+        };
+        let broken: Vec<_> = ["A", "B", "C", "C2"].into_iter().filter(is_broken).collect();
+        assert_eq!(broken, ["A", "C", "C2"]);
     }
 
     #[test]
