@@ -362,10 +362,7 @@ impl Lock {
         match self.phase {
             Phase::Waiting { until } => Some(until),
             Phase::Listening => self.poll_listening_timeout(now),
-            Phase::Queued => match self.config.limit {
-                Limit::Until(end) => Some(end),
-                Limit::Attempts(_) | Limit::WhileSplit(_) => None,
-            },
+            Phase::Queued => self.config.limit.end(),
             Phase::Decided => Some(self.deadline.before(self.config.min_validity)),
             Phase::Held { lost: None } => {
                 let others = self.renewal.next().into_iter().chain(self.poll_watching_timeout());

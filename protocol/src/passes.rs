@@ -35,10 +35,7 @@ impl Passes {
     /// Returns the end of the wait; `None` if the passes are limited by number, and none waits.
     #[must_use]
     pub fn wait_ends(&self) -> Option<BootInstant> {
-        match self.limit {
-            Limit::Until(end) => Some(end),
-            Limit::Attempts(_) | Limit::WhileSplit(_) => None,
-        }
+        self.limit.end()
     }
 
     /// Returns the limit of a use of a lock that begins while nothing is held.

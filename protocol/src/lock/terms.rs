@@ -53,6 +53,15 @@ impl Limit {
     /// Tries without waiting for the lock's owner. With three clients asking at the same time, five
     /// attempts rarely leave all of them without the lock.
     pub const AT_ONCE: Self = Self::WhileSplit(5);
+
+    /// Returns the end of the wait; `None` if the limit is a number of attempts.
+    #[must_use]
+    pub const fn end(self) -> Option<BootInstant> {
+        match self {
+            Self::Until(end) => Some(end),
+            Self::Attempts(_) | Self::WhileSplit(_) => None,
+        }
+    }
 }
 
 /// Randomness of one attempt. The driver draws it; the machine never does.

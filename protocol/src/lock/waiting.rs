@@ -13,10 +13,7 @@ impl Lock {
     /// Puts the first attempt off until `until`, or until the time limit if that is earlier.
     pub(crate) fn put_off(&mut self, until: BootInstant) {
         assert_eq!(self.phase, Phase::Due, "only a first attempt is put off");
-        let until = match self.config.limit {
-            Limit::Until(end) => until.min(end),
-            Limit::Attempts(_) | Limit::WhileSplit(_) => until,
-        };
+        let until = self.config.limit.end().map_or(until, |end| until.min(end));
         self.phase = Phase::Waiting { until };
     }
 
@@ -158,7 +155,7 @@ impl Lock {
         round_trip: Duration,
         jitter: u64,
     ) -> Option<Duration> {
-        let Limit::Until(end) = self.config.limit else { return None };
+        let end = self.config.limit.end()?;
         let delay = self.crowd.courtesy(now, self.config.retry, round_trip, jitter)?;
         Some(delay).filter(|&delay| now.after(delay) < end)
     }
@@ -220,12 +217,8 @@ impl Lock {
 
     /// Returns the instant at which the use acts again while it listens.
     pub(super) fn poll_listening_timeout(&self, now: BootInstant) -> Option<BootInstant> {
-        let end = match self.config.limit {
-            Limit::Until(end) => Some(end),
-            Limit::Attempts(_) | Limit::WhileSplit(_) => None,
-        };
         let own = self.listening.as_ref().and_then(|it| it.poll_timeout(now));
-        own.into_iter().chain(end).min()
+        own.into_iter().chain(self.config.limit.end()).min()
     }
 
     /// Ends the wait without a lease. If the lock is taken, and the looks have not shown for how
