@@ -222,10 +222,7 @@ fn is_drawn(scenario: &Scenario) -> bool {
         let by = match &fault.kind {
             FaultKind::ClockJump(it) | FaultKind::ClockSlew(it) => it.by.min != it.by.max,
             FaultKind::Delay(it) => is_range(it.by),
-            FaultKind::Kill(it) | FaultKind::Power(it) | FaultKind::Shutdown(it) => {
-                it.restart_after.is_some_and(is_range)
-            }
-            _ => false,
+            kind => kind.restarting().and_then(|it| it.restart_after).is_some_and(is_range),
         };
         at || by
             || fault.lasts.is_some_and(is_range)

@@ -103,23 +103,16 @@ impl Sketch {
     fn may_come_again(&self, kind: &FaultKind, has_end: bool) -> bool {
         let is_promised = self.plan.lock.restart_guard == RestartGuard::DelayedRestart
             && !self.may_break(Assumption::Memory);
-        match kind {
-            FaultKind::Kill(it) | FaultKind::Power(it) | FaultKind::Shutdown(it) => {
-                it.restart_after.is_some() && !is_promised
-            }
-            _ => has_end || kind.descriptor().ends == Ends::Never,
+        match kind.restarting() {
+            Some(it) => it.restart_after.is_some() && !is_promised,
+            None => has_end || kind.descriptor().ends == Ends::Never,
         }
     }
 
     /// Returns the time from one start of a fault to the next, and the number of its starts.
     fn again(&mut self, kind: &FaultKind, length: Option<Span>) -> (SpanRange, CountRange) {
-        let restart_after = match kind {
-            FaultKind::Kill(it) | FaultKind::Power(it) | FaultKind::Shutdown(it) => {
-                it.restart_after.map(|after| after.max)
-            }
-            _ => None,
-        };
-        let over = length.max(restart_after).unwrap_or(Span(0));
+        let restart_after = kind.restarting().and_then(|it| it.restart_after);
+        let over = length.max(restart_after.map(|after| after.max)).unwrap_or(Span(0));
         let rest = self.lengths(Span::from_ms(1), self.ttls(20));
         let [min, max] = [rest.min, rest.max].map(|rest| Span(over.0 + rest.0));
         (SpanRange { min, max }, self.counts(2, 5))

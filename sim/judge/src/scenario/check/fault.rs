@@ -36,8 +36,7 @@ impl Check<'_> {
             }
             self.times(&at, fault);
             self.repetition(&at, fault);
-            if let FaultKind::Kill(it) | FaultKind::Power(it) | FaultKind::Shutdown(it) =
-                &fault.kind
+            if let Some(it) = fault.kind.restarting()
                 && let (Some(every), Some(after)) = (fault.every, it.restart_after)
                 && after.max >= every.min
             {

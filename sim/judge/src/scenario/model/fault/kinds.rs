@@ -142,6 +142,32 @@ impl Cause {
     }
 }
 
+/// `$hosts` for the details `$it` of a kind with the key `host`, whatever their type; `$none` for the
+/// other kinds.
+macro_rules! on_hosts {
+    ($kind:expr, $it:ident => $hosts:expr, $none:expr) => {
+        match $kind {
+            FaultKind::Attach($it)
+            | FaultKind::Delete($it)
+            | FaultKind::DiskStall($it)
+            | FaultKind::Evict($it)
+            | FaultKind::MemoryFull($it)
+            | FaultKind::Pause($it)
+            | FaultKind::Snapshot($it)
+            | FaultKind::SpuriousPush($it)
+            | FaultKind::Stall($it)
+            | FaultKind::Suspend($it) => $hosts,
+            FaultKind::ClockJump($it) | FaultKind::ClockSlew($it) => $hosts,
+            FaultKind::ClockRate($it) => $hosts,
+            FaultKind::Demote($it) => $hosts,
+            FaultKind::Flush($it) => $hosts,
+            FaultKind::Kill($it) | FaultKind::Power($it) | FaultKind::Shutdown($it) => $hosts,
+            FaultKind::Swap($it) => $hosts,
+            FaultKind::Delay(_) | FaultKind::Failover(_) | FaultKind::Partition(_) => $none,
+        }
+    };
+}
+
 impl FaultKind {
     /// Names of all kinds.
     pub const NAMES: [&'static str; 22] = [
@@ -210,47 +236,22 @@ impl FaultKind {
     #[must_use]
     pub fn hosts(&self) -> &[String] {
         match self {
-            Self::Attach(it)
-            | Self::Delete(it)
-            | Self::DiskStall(it)
-            | Self::Evict(it)
-            | Self::MemoryFull(it)
-            | Self::Pause(it)
-            | Self::Snapshot(it)
-            | Self::SpuriousPush(it)
-            | Self::Stall(it)
-            | Self::Suspend(it) => &it.host.0,
-            Self::ClockJump(it) | Self::ClockSlew(it) => &it.host.0,
-            Self::ClockRate(it) => &it.host.0,
-            Self::Delay(_) | Self::Partition(_) => &[],
-            Self::Demote(it) => &it.host.0,
             Self::Failover(it) => core::slice::from_ref(&it.node),
-            Self::Flush(it) => &it.host.0,
-            Self::Kill(it) | Self::Power(it) | Self::Shutdown(it) => &it.host.0,
-            Self::Swap(it) => &it.host.0,
+            kind => on_hosts!(kind, it => &it.host.0, &[]),
         }
     }
 
     /// Returns the list of hosts under the key `host`, if the kind has one.
     pub(super) fn host_list(&mut self) -> Option<&mut Vec<String>> {
+        on_hosts!(self, it => Some(&mut it.host.0), None)
+    }
+
+    /// Returns the details of a death, after which the hosts may restart.
+    #[must_use]
+    pub const fn restarting(&self) -> Option<&Restarting> {
         match self {
-            Self::Attach(it)
-            | Self::Delete(it)
-            | Self::DiskStall(it)
-            | Self::Evict(it)
-            | Self::MemoryFull(it)
-            | Self::Pause(it)
-            | Self::Snapshot(it)
-            | Self::SpuriousPush(it)
-            | Self::Stall(it)
-            | Self::Suspend(it) => Some(&mut it.host.0),
-            Self::ClockJump(it) | Self::ClockSlew(it) => Some(&mut it.host.0),
-            Self::ClockRate(it) => Some(&mut it.host.0),
-            Self::Delay(_) | Self::Failover(_) | Self::Partition(_) => None,
-            Self::Demote(it) => Some(&mut it.host.0),
-            Self::Flush(it) => Some(&mut it.host.0),
-            Self::Kill(it) | Self::Power(it) | Self::Shutdown(it) => Some(&mut it.host.0),
-            Self::Swap(it) => Some(&mut it.host.0),
+            Self::Kill(it) | Self::Power(it) | Self::Shutdown(it) => Some(it),
+            _ => None,
         }
     }
 
