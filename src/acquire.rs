@@ -15,7 +15,7 @@ use crate::client::Redlock;
 use crate::error::{AcquireError, OptionError, WithError};
 use crate::lease::Lease;
 use crate::resource::Resource;
-use crate::work::{attend, outcome};
+use crate::work::hold;
 
 /// An acquisition that has not begun: add options, then `.await` it.
 ///
@@ -176,10 +176,7 @@ impl Acquire<'_> {
     /// If the lock was not acquired, or the lease ended before the work did. The output of work
     /// that finished too late is returned in [`WithError::LostAfter`].
     pub async fn with<T>(self, work: impl AsyncFnOnce(&Lease) -> T) -> Result<T, WithError<T>> {
-        let lease = self.await.map_err(WithError::Acquire)?;
-        let attended = attend(lease.lost(), || lease.check(Duration::ZERO), work(&lease)).await;
-        lease.release().await;
-        outcome(attended)
+        hold(self.await, work).await
     }
 }
 

@@ -3,8 +3,21 @@
 use core::future::{Future, poll_fn};
 use core::pin::{Pin, pin};
 use core::task::Poll;
+use core::time::Duration;
 
-use crate::error::WithError;
+use crate::error::{AcquireError, WithError};
+use crate::lease::Lease;
+
+/// Runs `work` under a lease that was acquired, and releases it.
+pub(crate) async fn hold<T>(
+    acquired: Result<Lease, AcquireError>,
+    work: impl AsyncFnOnce(&Lease) -> T,
+) -> Result<T, WithError<T>> {
+    let lease = acquired.map_err(WithError::Acquire)?;
+    let attended = attend(lease.lost(), || lease.check(Duration::ZERO), work(&lease)).await;
+    lease.release().await;
+    outcome(attended)
+}
 
 /// Runs `work` until `lost` is ready. Returns its output with the result of `check` after it.
 pub(crate) async fn attend<F: Future, L>(

@@ -14,7 +14,7 @@ use crate::environment::BoxFuture;
 use crate::error::{AcquireError, AcquireErrorKind, OptionError, WithError};
 use crate::lease::Lease;
 use crate::resource::Resource;
-use crate::work::{attend, outcome};
+use crate::work::hold;
 
 /// Largest number of permits of a semaphore: an acquisition may ask for each of them.
 pub const PERMITS_MAX: usize = 64;
@@ -102,10 +102,7 @@ impl Acquire<'_, Permits<'_>> {
     /// If no permit was acquired, or its lease ended before the work did. The output of work that
     /// finished too late is returned in [`WithError::LostAfter`].
     pub async fn with<T>(self, work: impl AsyncFnOnce(&Lease) -> T) -> Result<T, WithError<T>> {
-        let lease = self.await.map_err(WithError::Acquire)?;
-        let attended = attend(lease.lost(), || lease.check(Duration::ZERO), work(&lease)).await;
-        lease.release().await;
-        outcome(attended)
+        hold(self.await, work).await
     }
 
     /// Returns the names of the locks, if neither they nor the options are invalid.
