@@ -1,9 +1,9 @@
 //! The command line of `serve`.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Lines};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, ChildStdout, Stdio};
 
 use redlock_sim::serve::Fleet;
 use snapbox::cmd::Command;
@@ -12,29 +12,73 @@ use snapbox::str;
 use crate::talk::{Talk, until};
 use crate::{case, setup};
 
+/// `redlock-sim serve` as a process.
+struct Serving {
+    process: Child,
+    /// Directory of the reports.
+    out: String,
+    /// What it said before it served: among others, a line with the address of each master and, after
+    /// these, of the observer.
+    told: Vec<String>,
+    lines: Lines<BufReader<ChildStdout>>,
+    masters: usize,
+}
+
+impl Serving {
+    /// Serves `masters` masters, with further `options`; its reports go to a directory `name`.
+    fn start(name: &str, masters: usize, options: &[&str]) -> Self {
+        let out = format!("{}/{name}", env!("CARGO_TARGET_TMPDIR"));
+        let _ = std::fs::remove_dir_all(&out);
+        let mut process = std::process::Command::new(env!("CARGO_BIN_EXE_redlock-sim"))
+            .args(["serve", "--nodes", &masters.to_string(), "--base-port", "0", "--out", &out])
+            .args(options)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let told = lines.by_ref().take(masters + 4).map(Result::unwrap).collect();
+        Self { process, out, told, lines, masters }
+    }
+
+    fn talk(&self, line: usize) -> Talk {
+        let address = self.told[line].rsplit(' ').next().unwrap();
+        Talk::to(address.parse::<SocketAddr>().unwrap())
+    }
+
+    fn master(&self, place: usize) -> Talk {
+        self.talk(1 + place)
+    }
+
+    fn observer(&self) -> Talk {
+        self.talk(1 + self.masters)
+    }
+
+    /// Returns the next lines that it says, up to its end.
+    fn rest(&mut self) -> impl Iterator<Item = String> {
+        self.lines.by_ref().map(Result::unwrap)
+    }
+
+    /// Waits for its end, and returns its exit code.
+    fn code(&mut self) -> Option<i32> {
+        self.rest().for_each(drop);
+        self.process.wait().unwrap().code()
+    }
+}
+
 #[test]
 fn the_command_says_where_it_serves_and_what_it_found() {
-    let out = format!("{}/serve", env!("CARGO_TARGET_TMPDIR"));
-    let mut process = std::process::Command::new(env!("CARGO_BIN_EXE_redlock-sim"))
-        .args(["serve", "--nodes", "3", "--base-port", "0", "--out", &out])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
-    let told: Vec<String> = lines.by_ref().take(7).collect();
-    let words = |line: &String| line.rsplit(' ').next().unwrap().parse::<SocketAddr>();
-    let masters: Vec<SocketAddr> = told[1..4].iter().map(|line| words(line).unwrap()).collect();
-    let mut observer = Talk::to(words(&told[4]).unwrap());
-    for master in &masters {
-        assert_eq!(Talk::to(*master).ask("SET res token NX PX 10000"), "+OK");
+    let mut serving = Serving::start("serve", 3, &[]);
+    let mut observer = serving.observer();
+    for place in 0..3 {
+        assert_eq!(serving.master(place).ask("SET res token NX PX 10000"), "+OK");
     }
     assert_eq!(observer.ask("ENTER res alice token"), "+OK");
     assert_eq!(observer.ask("LEAVE res alice"), "+OK");
     let verdict = observer.ask("END");
     assert!(verdict.contains("mutual-exclusion     holds"), "{verdict}");
-    let rest: Vec<String> = lines.collect();
+    let rest: Vec<String> = serving.rest().collect();
     snapbox::assert_data_eq!(
-        [told, rest].concat().join("\n").replace(&out, "OUT"),
+        [&serving.told[..], &rest].concat().join("\n").replace(&serving.out, "OUT"),
         str![[r#"
 serving   serve
 master    A  127.0.0.1:[..]
@@ -53,8 +97,8 @@ time 0    with the first command about the resource, or START
 reports: OUT/index.html
 "#]]
     );
-    assert_eq!(process.wait().unwrap().code(), Some(0));
-    let history = format!("{out}/serve/base.serve.0.jsonl.gz");
+    assert_eq!(serving.code(), Some(0));
+    let history = format!("{}/serve/base.serve.0.jsonl.gz", serving.out);
     let check = Command::new(env!("CARGO_BIN_EXE_redlock-sim")).args(["check", &history]);
     check.assert().code(0);
 }
@@ -62,52 +106,35 @@ reports: OUT/index.html
 #[test]
 fn a_termination_ends_with_verdict_and_files() {
     for signal in ["-TERM", "-INT"] {
-        let out = format!("{}/serve{signal}", env!("CARGO_TARGET_TMPDIR"));
-        let _ = std::fs::remove_dir_all(&out);
-        let mut process = std::process::Command::new(env!("CARGO_BIN_EXE_redlock-sim"))
-            .args(["serve", "--nodes", "1", "--base-port", "0", "--out", &out])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
-        let told: Vec<String> = lines.by_ref().take(5).collect();
-        let master = told[1].rsplit(' ').next().unwrap().parse().unwrap();
-        assert_eq!(Talk::to(master).ask("SET res token NX PX 10000"), "+OK");
-        let pid = process.id().to_string();
+        let mut serving = Serving::start(&format!("serve{signal}"), 1, &[]);
+        assert_eq!(serving.master(0).ask("SET res token NX PX 10000"), "+OK");
+        let pid = serving.process.id().to_string();
         let kill = std::process::Command::new("kill").args([signal, &pid]).status().unwrap();
         assert!(kill.success());
-        assert!(lines.any(|line| line.contains("mutual-exclusion")), "{signal}");
-        assert!(lines.any(|line| line == "  inconclusive: no worker said ENTER"), "{signal}");
-        assert_eq!(process.wait().unwrap().code(), Some(3), "{signal}");
+        assert!(serving.rest().any(|line| line.contains("mutual-exclusion")), "{signal}");
+        let inconclusive = "  inconclusive: no worker said ENTER";
+        assert!(serving.rest().any(|line| line == inconclusive), "{signal}");
+        assert_eq!(serving.code(), Some(3), "{signal}");
         for file in ["index.html", "serve.html", "serve/base.serve.0.jsonl.gz"] {
-            assert!(Path::new(&out).join(file).is_file(), "{signal}: {file}");
+            assert!(Path::new(&serving.out).join(file).is_file(), "{signal}: {file}");
         }
     }
 }
 
 #[test]
 fn who_enters_without_its_keys_reads_what_to_check() {
-    let out = format!("{}/gone", env!("CARGO_TARGET_TMPDIR"));
-    let mut process = std::process::Command::new(env!("CARGO_BIN_EXE_redlock-sim"))
-        .args(["serve", "--nodes", "1", "--base-port", "0", "--out", &out])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
-    let told: Vec<String> = lines.by_ref().take(5).collect();
-    let address = |line: &String| line.rsplit(' ').next().unwrap().parse().unwrap();
-    let (mut master, mut observer) = (Talk::to(address(&told[1])), Talk::to(address(&told[2])));
+    let mut serving = Serving::start("gone", 1, &[]);
+    let (mut master, mut observer) = (serving.master(0), serving.observer());
     assert_eq!(master.ask("SET res token NX PX 100"), "+OK");
     assert_eq!(master.ask("PEXPIRE res 200"), ":1");
     until("the key is gone", || master.ask("GET res") == "$-1");
     assert_eq!(observer.ask("ENTER res alice token"), "+OK");
     assert_eq!(observer.ask("LEAVE res alice"), "+OK");
     let verdict = observer.ask("END");
-    drop(lines);
-    assert_eq!(process.wait().unwrap().code(), Some(1));
+    assert_eq!(serving.code(), Some(1));
     let (_, story) = verdict.split_once("VIOLATION sound-grant").unwrap();
     snapbox::assert_data_eq!(
-        story.replace(&out, "OUT"),
+        story.replace(&serving.out, "OUT"),
         str![[r#"
   serve  seed 0
   alice’s grant of “res” at [..] s was unsound
@@ -126,25 +153,16 @@ fn who_enters_without_its_keys_reads_what_to_check() {
 /// Fencing tokens are expected to grow, and no worker has one.
 #[test]
 fn a_run_that_tests_nothing_expected_is_inconclusive() {
-    let out = format!("{}/untested", env!("CARGO_TARGET_TMPDIR"));
     let expected = "expect.fenced-order=holds";
-    let mut process = std::process::Command::new(env!("CARGO_BIN_EXE_redlock-sim"))
-        .args(["serve", "--nodes", "1", "--base-port", "0", "--out", &out, "--set", expected])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
-    let told: Vec<String> = lines.by_ref().take(5).collect();
-    let address = |line: &String| line.rsplit(' ').next().unwrap().parse().unwrap();
-    let (mut master, mut observer) = (Talk::to(address(&told[1])), Talk::to(address(&told[2])));
+    let mut serving = Serving::start("untested", 1, &["--set", expected]);
+    let (mut master, mut observer) = (serving.master(0), serving.observer());
     assert_eq!(master.ask("SET res token NX PX 10000"), "+OK");
     assert_eq!(observer.ask("ENTER res alice token"), "+OK");
     assert_eq!(observer.ask("LEAVE res alice"), "+OK");
     let verdict = observer.ask("END");
     assert!(verdict.ends_with("inconclusive: nothing put fenced-order to the test"), "{verdict}");
-    drop(lines);
-    assert_eq!(process.wait().unwrap().code(), Some(3));
-    let history = format!("{out}/serve/base.serve.0.jsonl.gz");
+    assert_eq!(serving.code(), Some(3));
+    let history = format!("{}/serve/base.serve.0.jsonl.gz", serving.out);
     let check = Command::new(env!("CARGO_BIN_EXE_redlock-sim")).args(["check", &history]);
     check.assert().code(3);
 }
@@ -184,22 +202,13 @@ error: the engine `serve` does not support `suspend` of a client (the fault `sle
 /// The command that a violation names can be run as printed.
 #[test]
 fn the_command_that_judges_again_is_one() {
-    let out = format!("{}/again", env!("CARGO_TARGET_TMPDIR"));
-    let mut process = std::process::Command::new(env!("CARGO_BIN_EXE_redlock-sim"))
-        .args(["serve", "--nodes", "1", "--base-port", "0", "--out", &out])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
-    let told: Vec<String> = lines.by_ref().take(5).collect();
-    let address = |line: &String| line.rsplit(' ').next().unwrap().parse().unwrap();
-    let (mut master, mut observer) = (Talk::to(address(&told[1])), Talk::to(address(&told[2])));
+    let mut serving = Serving::start("again", 1, &[]);
+    let (mut master, mut observer) = (serving.master(0), serving.observer());
     assert_eq!(master.ask("SET res token NX PX 10000"), "+OK");
     assert_eq!(observer.ask("ENTER res alice"), "+OK");
     assert_eq!(observer.ask("ENTER res bob"), "+OK");
     let verdict = observer.ask("END");
-    drop(lines);
-    assert_eq!(process.wait().unwrap().code(), Some(1));
+    assert_eq!(serving.code(), Some(1));
     let replay = verdict.lines().find_map(|line| line.trim().strip_prefix("replay")).unwrap();
     let words: Vec<&str> = replay.split_whitespace().skip(1).collect();
     let check = Command::new(env!("CARGO_BIN_EXE_redlock-sim")).args(&words).assert().code(1);
