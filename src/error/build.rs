@@ -132,7 +132,7 @@ pub enum TtlError {
     /// The lease would be over when it begins.
     #[error("not longer than the drift allowance of 1 % and 2 ms")]
     WithinDrift,
-    /// Zero.
+    /// Zero, which servers refuse.
     #[error("zero")]
     Zero,
 }

@@ -1,4 +1,4 @@
-//! What acquisitions of more than one lock do between two passes.
+//! Passes over several locks as the driver plays them, and the pauses between them.
 
 use core::future::poll_fn;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Semaphores.
+//! Permits of a semaphore: how many, in which order, and who is woken.
 
 use std::collections::BTreeSet;
 

@@ -37,6 +37,9 @@ pub(super) fn last_commands(
     attempt: &Attempt,
     at_ns: u64,
 ) -> Option<Clause> {
+    if !timeline.is_served() {
+        return None;
+    }
     let mut groups: Vec<(OpKind, bool, Vec<&Command>)> = Vec::new();
     for node in NodeId::first(timeline.scenario.cluster.nodes.len()) {
         let sent = timeline.commands.iter().rev().filter(|it| it.attempt == attempt.id);
@@ -56,7 +59,7 @@ pub(super) fn last_commands(
         let end = if *is_answered { "" } else { ", unanswered" };
         format!("{op} to {nodes} by {latest}{end}")
     };
-    let told: Vec<String> = groups.iter().filter(|_| timeline.is_served()).map(clause).collect();
+    let told: Vec<String> = groups.iter().map(clause).collect();
     let name = timeline.name(attempt.id);
     let told = (!told.is_empty()).then(|| told.join("; "))?;
     Some(Clause::new(format!("the last command of {name} to each node: {told}")))
