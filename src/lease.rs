@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use redlock_protocol::{BootInstant, Grant, LockId, ReleaseOutcome, Token as OwnerToken};
 
+use crate::attend::attend;
 use crate::client::Redlock;
 use crate::deadline::Deadline;
 use crate::driver::{Driver, Extender, Watch};
 use crate::error::{CheckError, ExtendError, LostReason, Released};
 use crate::votes::Votes;
-use crate::work::attend;
 
 /// The lock on a resource until a deadline. Dropping it releases it.
 ///

@@ -134,6 +134,7 @@
 #![forbid(unsafe_code)]
 
 mod acquire;
+mod attend;
 pub mod blocking;
 mod builder;
 mod client;

@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::duration::parse;
 use crate::exit::TAKEN;
-use crate::settings::Guard;
+use crate::guard::Guard;
 
 /// Runs a command under a distributed lock (Redlock), and tells who holds one.
 #[derive(Debug, Parser)]

@@ -5,6 +5,7 @@
 mod arguments;
 mod duration;
 mod exit;
+mod guard;
 mod inspect;
 mod key;
 mod run;

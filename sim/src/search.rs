@@ -8,6 +8,7 @@ pub mod margin;
 mod played;
 mod result;
 mod single;
+mod smallest;
 mod tally;
 #[cfg(test)]
 mod testing;

@@ -8,10 +8,10 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use super::together::all;
+use crate::attend::attend;
 use crate::deadline::Deadline;
 use crate::error::{CheckError, ExtendError, LostReason, NodeAnswer, Released, ResourceError};
 use crate::lease::{Lease, Lost};
-use crate::work::attend;
 
 /// The locks on several resources until the first of their deadlines. Dropping it releases them.
 ///

@@ -9,6 +9,7 @@ use redlock_protocol::{BootInstant, Limit};
 use super::lease_set::LeaseSet;
 use super::passes::Passes;
 use crate::acquire::Acquire;
+use crate::attend::{attend, outcome};
 use crate::client::Redlock;
 use crate::environment::BoxFuture;
 use crate::error::{
@@ -16,7 +17,6 @@ use crate::error::{
 };
 use crate::lease::Lease;
 use crate::resource::Resource;
-use crate::work::{attend, outcome};
 
 /// Largest number of locks that are acquired together: a pass takes about a round trip for each.
 pub const RESOURCES_MAX: usize = 64;

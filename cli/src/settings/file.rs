@@ -11,9 +11,9 @@ use clap::ValueEnum;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::Guard;
 use crate::duration;
 use crate::exit::Stop;
+use crate::guard::Guard;
 
 /// Content of the file; everything is optional.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 use core::cmp::Reverse;
 
-use super::tally::{insert_smallest, smaller};
+use super::smallest::{insert_smallest, smaller};
 
 /// Maximum number of runs whose values are kept, for the median.
 const SAMPLE_MAX: usize = 1024;
