@@ -8,7 +8,7 @@ use std::path::Path;
 
 use lock_judge::history::file::{self, Header};
 use lock_judge::scenario::Case;
-
+use rayon::prelude::*;
 use redlock_sim::search::Played;
 
 mod block;
@@ -68,16 +68,14 @@ fn page_file(name: &str) -> String {
 /// files are as they were before.
 pub(crate) fn write(out: &Path, played: &[Played]) -> Result<(), OutError> {
     let earlier = Earlier::read(out)?;
-    let mut staged = Staged::default();
+    let staged = Staged::default();
     let results = results::Results::new(played);
     staged.write(out.join(RESULTS), &results.to_json())?;
     staged.write(out.join(INDEX), &index::draw(played))?;
-    for (name, cases) in scenarios(played) {
-        staged.write(out.join(page_file(name)), &page::draw(&cases, true))?;
-    }
-    for one in played {
-        write_histories(&mut staged, out, one)?;
-    }
+    scenarios(played).par_iter().try_for_each(|(name, cases)| {
+        staged.write(out.join(page_file(name)), &page::draw(cases, true))
+    })?;
+    played.par_iter().try_for_each(|one| write_histories(&staged, out, one))?;
     let written = staged.commit()?;
     earlier.remove_except(&written)?;
     Ok(())
@@ -107,7 +105,7 @@ fn scenarios(played: &[Played]) -> Vec<(&str, Vec<&Played>)> {
     found
 }
 
-fn write_histories(staged: &mut Staged, out: &Path, played: &Played) -> std::io::Result<()> {
+fn write_histories(staged: &Staged, out: &Path, played: &Played) -> std::io::Result<()> {
     for (seed, events) in &played.kept {
         let header = Header {
             schema: lock_judge::history::SCHEMA,

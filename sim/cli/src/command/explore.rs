@@ -99,7 +99,7 @@ fn store(folder: &Path, finding: &Finding, found: &Found) -> io::Result<PathBuf>
 
 /// Writes a file as a whole: if the disk is full, an earlier file stays as it is.
 fn write(path: &Path, text: &str) -> io::Result<()> {
-    let mut staged = Staged::default();
+    let staged = Staged::default();
     staged.write(path.to_owned(), text)?;
     staged.commit().map(|_| ())
 }

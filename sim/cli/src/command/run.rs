@@ -2,8 +2,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use indicatif::ProgressBar;
+use rayon::prelude::*;
+use redlock_sim::engine::Unsupported;
 use redlock_sim::search::{self, Campaign, Played};
 
 use super::arguments::{Amount, Run};
@@ -13,6 +16,10 @@ use super::progress;
 use super::select::{self, Selected};
 use super::stop_signal;
 use crate::report;
+
+/// Number of cases whose results may wait for that of an earlier case: results are told in the
+/// order of the cases.
+const CASES_AT_ONCE: usize = 32;
 
 /// Plays the selected cases. Reads and checks all of them before the first is played.
 pub(super) fn run(arguments: &Run) -> Result<Exit, Stop> {
@@ -32,12 +39,13 @@ pub(super) fn run(arguments: &Run) -> Result<Exit, Stop> {
         say(format_args!("scenarios: {origin}, {} cases", cases.len()));
     }
     let mut session = Session::new(arguments, &cases, stop);
-    for selected in &cases {
-        if stop.load(Ordering::Relaxed) {
-            session.exit(Exit::Inconclusive);
-            break;
+    for block in cases.chunks(CASES_AT_ONCE) {
+        let played: Vec<_> = block.par_iter().map(|selected| session.play(selected)).collect();
+        for (selected, played) in block.iter().zip(played) {
+            if let Some(played) = played {
+                session.take(selected, played);
+            }
         }
-        session.play(selected);
     }
     session.finish()
 }
@@ -73,20 +81,28 @@ impl<'a> Session<'a> {
         self.bar.suspend(|| say(text));
     }
 
-    fn play(&mut self, selected: &Selected) {
-        let name = selected.case.full_name();
-        self.bar.set_message(name.clone());
-        let bar = &self.bar;
+    /// Plays one case; `None` if the run was stopped before.
+    fn play(&self, selected: &Selected) -> Option<thread::Result<Result<Played, Unsupported>>> {
+        if self.stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.bar.set_message(selected.case.full_name());
         let campaign = Campaign {
             case: &selected.case,
             engine: self.arguments.engine,
             seeds: seeds(self.arguments, selected),
             is_checked: false,
             stop: self.stop,
-            progress: &|done| bar.inc(done),
+            progress: &|done| self.bar.inc(done),
         };
         // A panic in one case must not keep the other cases from being played.
-        match catch_unwind(AssertUnwindSafe(|| keep(&campaign))) {
+        Some(catch_unwind(AssertUnwindSafe(|| keep(&campaign))))
+    }
+
+    /// Takes the result of one case.
+    fn take(&mut self, selected: &Selected, played: thread::Result<Result<Played, Unsupported>>) {
+        let name = selected.case.full_name();
+        match played {
             Ok(Ok(played)) => {
                 self.add(Played { family: selected.family.clone(), ..played }, &selected.which)
             }
@@ -125,6 +141,10 @@ impl<'a> Session<'a> {
 
     fn finish(mut self) -> Result<Exit, Stop> {
         self.bar.finish_and_clear();
+        let is_stopped = self.stop.load(Ordering::Relaxed);
+        if is_stopped {
+            self.exit(Exit::Inconclusive);
+        }
         if self.played.is_empty() {
             let nothing = if self.exit == Exit::Met { Exit::Nothing } else { self.exit };
             say("nothing was played");
@@ -139,8 +159,7 @@ impl<'a> Session<'a> {
         if self.unsupported > 0 {
             summary += &format!(", {} skipped", self.unsupported);
         }
-        if self.stop.load(Ordering::Relaxed) {
-            self.exit(Exit::Inconclusive);
+        if is_stopped {
             summary += ", stopped before the end";
         }
         let granted: u64 = self.played.iter().map(|it| it.result.counters.granted).sum();
@@ -163,7 +182,7 @@ fn seeds(arguments: &Run, selected: &Selected) -> core::ops::Range<u64> {
 /// # Errors
 ///
 /// If the engine does not support the case.
-pub fn keep(campaign: &Campaign<'_>) -> Result<Played, redlock_sim::engine::Unsupported> {
+pub fn keep(campaign: &Campaign<'_>) -> Result<Played, Unsupported> {
     let result = campaign.play()?;
     let mut kept = Vec::new();
     if result.runs > 0 {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Suffix of a file that is not complete yet.
 const PART: &str = ".part";
@@ -13,41 +14,48 @@ const PART: &str = ".part";
 #[derive(Debug, Default)]
 pub(crate) struct Staged {
     /// Final paths.
-    paths: Vec<PathBuf>,
+    paths: Mutex<Vec<PathBuf>>,
 }
 
 impl Staged {
     /// Creates the file that becomes `path`, and its directory.
-    pub(super) fn create(&mut self, path: PathBuf) -> io::Result<BufWriter<File>> {
+    pub(super) fn create(&self, path: PathBuf) -> io::Result<BufWriter<File>> {
         if let Some(directory) = path.parent() {
             fs::create_dir_all(directory)?;
         }
         let file = File::create(part(&path))?;
-        self.paths.push(path);
+        self.paths().push(path);
         Ok(BufWriter::new(file))
     }
 
     /// Writes the file that becomes `path`.
-    pub(crate) fn write(&mut self, path: PathBuf, text: &str) -> io::Result<()> {
+    pub(crate) fn write(&self, path: PathBuf, text: &str) -> io::Result<()> {
         let mut file = self.create(path)?;
         file.write_all(text.as_bytes())?;
         file.flush()
     }
 
     /// Moves every file to its final path, the first one last. Returns the final paths.
-    pub(crate) fn commit(mut self) -> io::Result<BTreeSet<PathBuf>> {
+    pub(crate) fn commit(self) -> io::Result<BTreeSet<PathBuf>> {
         let mut written = BTreeSet::new();
-        while let Some(path) = self.paths.last() {
+        let mut paths = self.paths();
+        while let Some(path) = paths.last() {
             fs::rename(part(path), path)?;
-            written.extend(self.paths.pop());
+            written.extend(paths.pop());
         }
+        drop(paths);
         Ok(written)
+    }
+
+    fn paths(&self) -> MutexGuard<'_, Vec<PathBuf>> {
+        // No panic leaves a list of paths half changed.
+        self.paths.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        for path in &self.paths {
+        for path in self.paths().iter() {
             let _ = fs::remove_file(part(path));
         }
     }
