@@ -14,6 +14,8 @@ const SAMPLES: usize = 2_000;
 /// Samples of a turn in a comparison of two builds (`pairs`).
 const SLICE: usize = 150;
 const WARM_UP: usize = 200;
+/// New clients of a turn in a comparison of two builds.
+const NEW_CLIENTS: usize = 8;
 
 /// Figures of all rounds of one client, in microseconds.
 #[derive(Default)]
@@ -36,6 +38,19 @@ pub(crate) fn run(servers: &mut Servers, report: &mut Report) {
 /// Returns p50 of a few acquisitions, in microseconds.
 pub(crate) async fn slice<C: Client>(client: &C) -> f64 {
     quantile(&samples(client, SLICE).await, 0.5)
+}
+
+/// Returns p50 of the first lease of a few new clients, in microseconds.
+pub(crate) async fn first(urls: &[String]) -> f64 {
+    let mut samples = Vec::with_capacity(NEW_CLIENTS);
+    for _ in 0..NEW_CLIENTS {
+        let began = Instant::now();
+        let client = Ours::connect(urls.to_vec()).await;
+        samples.push(began.elapsed().as_secs_f64() * 1e6);
+        drop(client);
+    }
+    samples.sort_by(f64::total_cmp);
+    quantile(&samples, 0.5)
 }
 
 fn one(nodes: usize, servers: &mut Servers, report: &mut Report) {

@@ -31,11 +31,12 @@ const PROCESSES: usize = 6;
 /// always comes first.
 const TURNS: usize = 10;
 
-const FIGURES: [&str; 3] = ["throughput", "CPU time a cycle", "p50"];
+const FIGURES: [&str; 4] = ["throughput", "CPU time a cycle", "p50", "first lease of a new client"];
 
 /// Measures one slice for each line on standard input, and answers with its figures on a line.
 /// `throughput`: cycles per second, CPU time of this process per cycle in µs, cycles.
-/// `latency`: p50 of an acquisition in µs.
+/// `latency`: p50 of an acquisition in µs. `first`: p50 of the first lease of a new client in µs,
+/// from `build` to the end of its release, with connections and introductions.
 pub(crate) fn slices(urls: &[String]) {
     let many = throughput::runtime(Ours::NAME);
     let shared = many.block_on(Ours::connect(urls.to_vec())).into();
@@ -48,9 +49,14 @@ pub(crate) fn slices(urls: &[String]) {
                 let [cycles, elapsed_s, cpu_s] = throughput::slice(&many, &shared);
                 println!("figures {} {} {cycles}", cycles / elapsed_s, cpu_s * 1e6 / cycles);
             }
-            _ => {
+            slice => {
                 process::pin(None, Some(1));
-                println!("figures {}", one.block_on(latency::slice(&alone)));
+                let p50_us = if slice == "first" {
+                    one.block_on(latency::first(urls))
+                } else {
+                    one.block_on(latency::slice(&alone))
+                };
+                println!("figures {p50_us}");
                 process::pin(None, None);
             }
         }
@@ -84,23 +90,31 @@ pub(crate) fn run(servers: &Servers, other: &str) -> ExitCode {
 
 /// Runs one process of each program, and adds the ratios of each turn to `turns`. Returns `None` if
 /// one of them fails.
-fn measure(servers: &Servers, programs: [&str; 2], turns: &mut [Vec<f64>; 3]) -> Option<()> {
+fn measure(
+    servers: &Servers,
+    programs: [&str; 2],
+    turns: &mut [Vec<f64>; FIGURES.len()],
+) -> Option<()> {
     let mut processes =
         [Slices::start(programs[0], servers)?, Slices::start(programs[1], servers)?];
     // The first turn warms both up.
     for turn in 0..=TURNS {
         let order = if turn % 2 == 0 { [0, 1] } else { [1, 0] };
-        let (mut many, mut one) = ([[0.0; 2]; 2], [0.0; 2]);
+        let (mut many, mut one, mut first) = ([[0.0; 2]; 2], [0.0; 2], [0.0; 2]);
         for it in order {
             many[it] = processes[it].throughput(servers)?;
         }
         for it in order {
-            one[it] = processes[it].latency(servers)?;
+            one[it] = processes[it].alone("latency", servers)?;
+        }
+        for it in order {
+            first[it] = processes[it].alone("first", servers)?;
         }
         if turn > 0 {
             turns[0].push(many[0][0] / many[1][0]);
             turns[1].push(many[1][1] / many[0][1]);
             turns[2].push(one[1] / one[0]);
+            turns[3].push(first[1] / first[0]);
         }
     }
     Some(())
@@ -130,10 +144,10 @@ impl Slices {
         Some([a_second, cpu_us + servers_us])
     }
 
-    /// Returns p50 of an acquisition in µs, with client and servers on cores of their own.
-    fn latency(&mut self, servers: &Servers) -> Option<f64> {
+    /// Returns the figure of `slice` in µs, with client and servers on cores of their own.
+    fn alone(&mut self, slice: &str, servers: &Servers) -> Option<f64> {
         servers.pin(Some(0));
-        let figures = self.ask("latency");
+        let figures = self.ask(slice);
         servers.pin(None);
         figures?.first().copied()
     }
