@@ -44,7 +44,7 @@ Examples:
 const REPLAY_EXAMPLES: &str = "\
 Examples:
   redlock-sim replay node-clock-jump --seed 0
-  redlock-sim replay pause-sweep::deliver --seed 7 -v";
+  redlock-sim replay pause-sweep::ours-before-deliver --seed 7 -v";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:
