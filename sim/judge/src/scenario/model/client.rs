@@ -31,7 +31,7 @@ pub struct Client {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<Vec<String>>,
     /// Name of the client whose random numbers this client draws, too: the two run on copies of one
-    /// virtual machine, and nothing has told the copies apart. Attempts of the two with the same number
+    /// virtual machine without new random bytes for either. Attempts of the two with the same number
     /// have the same token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy_of: Option<String>,
