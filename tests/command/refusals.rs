@@ -1,0 +1,130 @@
+//! Wrong usage and bad input: exit codes, and messages that point at the mistake.
+
+use std::fs;
+
+use snapbox::str;
+
+use crate::{GOOD, folder, redlock_sim};
+
+#[test]
+fn a_typo_is_answered_with_the_nearest_word() {
+    let folder = folder("typos", &[("clock-jump.toml", GOOD)]);
+    for (arguments, tip) in [
+        (&["rnu"][..], "'run'"),
+        (&["run", "--engine", "turmoul"], "'turmoil'"),
+        (&["run", "--sed", "1"], "'--seeds'"),
+        (&["serve", "--profile", "valkey-8"], "'valkey-9'"),
+        (&["list", "--format", "jsn"], "'json'"),
+    ] {
+        let said = redlock_sim(&folder, arguments).code(2);
+        let said = String::from_utf8(said.get_output().stderr.clone()).unwrap();
+        assert!(said.contains("tip: ") && said.contains(tip), "{said}");
+    }
+}
+
+#[test]
+fn bad_file_is_pointed_at_and_nothing_runs_or_is_overwritten() {
+    let bad = GOOD.replace("clock-jump = {", "clock-jmp = {").replace("\"clock-jump\"", "\"bad\"");
+    let folder = folder("bad", &[("clock-jump.toml", GOOD), ("bad.toml", &bad)]);
+    fs::create_dir_all(folder.join("reports")).unwrap();
+    fs::write(folder.join("reports/results.json"), "what was there").unwrap();
+    let said = redlock_sim(&folder, &[]).code(2).stdout_eq(str![[""]]);
+    said.stderr_eq(str![[r#"
+error: unknown key `clock-jmp`
+  --> scenarios/bad.toml:32:1
+   |
+32 | clock-jmp = { host = "C", by = "10s" }
+   | ^^^^^^^^^ expected one of [..]
+   |
+   = help: did you mean `clock-jump`?
+
+"#]]);
+    let there = fs::read_to_string(folder.join("reports/results.json")).unwrap();
+    assert_eq!(there, "what was there");
+    assert_eq!(fs::read_dir(folder.join("reports")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_file_under_another_name_than_its_scenario_is_an_error() {
+    let folder = folder("misnamed", &[("jump.toml", GOOD)]);
+    redlock_sim(&folder, &["run", "scenarios/jump.toml"]).code(2).stderr_eq(str![[r#"
+error: the scenario is named `clock-jump`, but its file `jump`
+ --> scenarios/jump.toml:2:[..]
+  |
+2 | name   = "clock-jump"
+  |          ^^^^^^^^^^^^ expected `jump`
+  |
+  = help: use one name for both
+
+"#]]);
+}
+
+#[test]
+fn a_wrong_setting_is_pointed_at_and_nothing_is_written() {
+    let folder = folder("setting", &[("clock-jump.toml", GOOD)]);
+    let said = redlock_sim(&folder, &["run", "clock-jump", "--set", "lock.ttl=0s"]).code(2);
+    said.stderr_eq(str![[r#"
+error: the duration is zero
+ --> --set:1:10
+  |
+1 | lock.ttl=0s
+  |          ^^ expected more than 0
+...
+"#]]);
+    assert!(!folder.join("reports").exists());
+}
+
+#[test]
+fn unknown_names_are_usage_errors_with_the_nearest_name() {
+    let folder = folder("names", &[("clock-jump.toml", GOOD)]);
+    redlock_sim(&folder, &["run", "clock-jmp"]).code(2).stderr_eq(str![[r#"
+error: there is no scenario `clock-jmp` (./scenarios)
+  = help: did you mean `clock-jump`?
+
+"#]]);
+    let case = "clock-jump::five-votes-survive-a-forgetful-node";
+    redlock_sim(&folder, &["replay", case, "--seed", "1"]).code(2).stderr_eq(str![[r#"
+error: scenarios/clock-jump.toml has no case `five-votes-survive-a-forgetful-node`
+  = help: did you mean `clock-jump::five-votes-survive-one-forgetful-node`?
+
+"#]]);
+    redlock_sim(&folder, &["run", "scenarios"]).code(2).stderr_eq(str![[r#"
+error: there is no scenario `scenarios` (./scenarios)
+  = help: for the scenarios in the folder, write `./scenarios/`
+
+"#]]);
+    redlock_sim(&folder, &["run", "there/is/nothing.toml"]).code(2);
+    for arguments in [
+        &["run", "--seeds", "5..5"][..],
+        &["run", "--engine", "exhaustive"],
+        &["run", "--jobs", "0"],
+        &["run", "--set", "lock.ttl"],
+        &["replay", "clock-jump"],
+        &["explain"],
+    ] {
+        redlock_sim(&folder, arguments).code(2);
+    }
+    assert!(!folder.join("reports").exists());
+}
+
+#[test]
+fn nothing_selected_is_an_exit_code_of_its_own() {
+    let folder = folder("nothing", &[("clock-jump.toml", GOOD)]);
+    redlock_sim(&folder, &["run", "tag:no-such-tag"]).code(4);
+    fs::remove_file(folder.join("scenarios/clock-jump.toml")).unwrap();
+    redlock_sim(&folder, &[]).code(4);
+    assert!(!folder.join("reports").exists());
+}
+
+#[test]
+fn unsupported_case_is_reported_and_inconclusive_if_named() {
+    let literal = GOOD.replace("id    = \"c1\"", "id    = \"c1\"\nsubject = \"setnx\"");
+    let folder = folder("unsupported", &[("clock-jump.toml", &literal)]);
+    let named = redlock_sim(&folder, &["run", "clock-jump", "--engine", "turmoil"]);
+    named.code(3).stdout_eq(str![[r#"
+scenarios: ./scenarios, 3 cases
+skipped clock-jump  the engine `turmoil` does not support [..]
+...
+"#]]);
+    redlock_sim(&folder, &["run", "--engine", "turmoil"]).code(4);
+}
