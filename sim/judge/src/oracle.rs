@@ -243,6 +243,7 @@ impl Oracle {
                 facts.beliefs.end_all_of(host, facts.now_ns);
                 self.exclusive_section.killed(facts, client);
                 self.section_within_lease.killed(client);
+                self.deadlock_free.killed(facts);
             }
         }
         self.tidy.reconsider_all(&self.facts);

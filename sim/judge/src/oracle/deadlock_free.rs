@@ -15,6 +15,8 @@
 //!   extended lease excuses waiting only for as long as a lease may be held
 //!   ([`Setting::hold_max_ns`](super::setting::Setting)): the longest TTL for its grant and for
 //!   each of the extensions that the scenario's lock allows (catalogue E8);
+//! - the death of any client: its keys live for up to one more TTL, whether or not it knew of its
+//!   grant;
 //! - the end of a stop of the client's process;
 //! - for each node: [`Setting::heal_ns`](super::setting::Setting) after it becomes reachable (see
 //!   [`Reach`](super::reach::Reach)), and the end of its quarantine, which excuses no longer than
@@ -36,7 +38,8 @@
 //! Blame: the wall clock of each node that still holds another client's key, or held one during the
 //! wait, if that clock has lost more time since the key was timed than the drift of the key's lease,
 //! and if these nodes and the free ones make a majority. Or the client's own clock, if it is so slow
-//! that the client has waited for no longer than the bound by it. Otherwise only the client is blamed.
+//! that the client has waited for no longer than the bound by it, or so fast that a round trip
+//! exceeds the node timeout. Otherwise only the client is blamed.
 
 use super::facts::{Facts, since};
 use super::ground::NEVER;
@@ -57,6 +60,8 @@ pub(super) struct DeadlockFree {
     /// Clients between a failed attempt and the next one of the same acquisition.
     between: ClientIds,
     granted_ns: u64,
+    /// Time of the last death of a client.
+    died_ns: u64,
     /// Time at which the probe began, and the number of the first command written after that.
     healed: Option<(u64, CommandId)>,
     /// Time of the last execution or delivery of a command that was written before the probe began.
@@ -72,6 +77,7 @@ impl DeadlockFree {
             failed: PerClient::filled((AttemptId::default(), 0)),
             between: ClientIds::EMPTY,
             granted_ns: 0,
+            died_ns: 0,
             healed: None,
             last_old_ns: 0,
             probe_was_granted: false,
@@ -128,6 +134,11 @@ impl DeadlockFree {
     pub(super) fn gave_up(&mut self, facts: &Facts, client: ClientId) {
         self.check_pause(facts, client);
         self.between.remove(client);
+    }
+
+    /// Records that a client died.
+    pub(super) fn killed(&mut self, facts: &Facts) {
+        self.died_ns = facts.now_ns;
     }
 
     pub(super) fn delivered(&mut self, facts: &Facts, client: ClientId) {
@@ -190,7 +201,7 @@ impl DeadlockFree {
     /// Returns the time until which every wait of `client` is excused, whatever the nodes do.
     fn excused_until_ns(&self, facts: &Facts, client: ClientId) -> u64 {
         let nobody_ns = facts.beliefs.nobody_since_ns(facts.now_ns);
-        self.granted_ns.max(nobody_ns).max(facts.processes.runs_since_ns(client))
+        self.granted_ns.max(self.died_ns).max(nobody_ns).max(facts.processes.runs_since_ns(client))
     }
 }
 
@@ -231,7 +242,7 @@ fn free_since_ns(facts: &Facts, client: ClientId, node: NodeId) -> u64 {
 
 /// Returns since when a node has been available to a client; [`NEVER`] if it is not.
 fn node_since_ns(facts: &Facts, client: ClientId, node: NodeId) -> u64 {
-    if !facts.reach.answers_in_time(client, node) {
+    if !facts.answers_in_time(client, node) {
         return NEVER;
     }
     let reached_ns = match facts.reach.since_ns(client, node) {
@@ -274,8 +285,8 @@ fn of_clocks(facts: &Facts, id: AttemptId, from_ns: u64) -> Blamed {
     blamed
 }
 
-/// Blames the clock of the client of `id` if the wait since `from_ns` is too long only because that
-/// clock has lost more than the drift of a lease: by its rate since then, or by its readings since
+/// Blames the clock of the client of `id` if round trips exceed the node timeout only by that clock,
+/// or if the wait since `from_ns` is too long only because that clock has lost more than the drift of a lease: by its rate since then, or by its readings since
 /// the attempt. The client measures quarantines on that clock, too.
 fn of_own_clock(facts: &Facts, id: AttemptId, (from_ns, bound_ns): (u64, u64)) -> Blamed {
     let Some(attempt) = facts.leases.get(id) else { return Blamed::NONE };
@@ -287,7 +298,9 @@ fn of_own_clock(facts: &Facts, id: AttemptId, (from_ns, bound_ns): (u64, u64)) -
     let since_t1_ns = facts.now_ns.saturating_sub(attempt.began_ns);
     let by_readings_ns = since(attempt.t1_local_ns, facts.lease_clock(id, attempt)).max(0) as u64;
     let longest_ns = facts.setting.progress_ns.saturating_add(bound_ns);
-    if is_excused(waited_ns, by_rate_ns, bound_ns)
+    let members = facts.setting.members(id.client);
+    if members.iter().any(|node| facts.times_out_early(id.client, node))
+        || is_excused(waited_ns, by_rate_ns, bound_ns)
         || is_excused(since_t1_ns, by_readings_ns, longest_ns)
     {
         return Blamed::just(Blame::Clock(facts.setting.client_host(id.client)));

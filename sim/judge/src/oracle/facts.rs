@@ -100,6 +100,19 @@ impl Facts {
         self.reading(self.setting.client_host(id.client), attempt.clock)
     }
 
+    /// Returns true if a round trip between `client` and `node` fits into the node timeout.
+    pub(super) fn answers_in_time(&self, client: ClientId, node: NodeId) -> bool {
+        self.reach.round_trip_ns(client, node) < self.setting.node_timeout_ns
+    }
+
+    /// Returns true if a round trip fits into the node timeout, but not on the client's clock at its
+    /// current rate.
+    pub(super) fn times_out_early(&self, client: ClientId, node: NodeId) -> bool {
+        let round_trip_ns = self.reach.round_trip_ns(client, node);
+        self.answers_in_time(client, node)
+            && self.by_clock_of(client, round_trip_ns) >= self.setting.node_timeout_ns
+    }
+
     /// Converts a duration in true time to the client's clock, at the clock's current rate.
     pub(super) fn by_clock_of(&self, client: ClientId, span_ns: u64) -> u64 {
         let host = self.setting.client_host(client);

@@ -5,13 +5,14 @@
 //! to the client's reports. In addition, one of these conditions holds:
 //!
 //! - It answered without an error and within the node timeout, and was not cut off while another of
-//!   its answers was outstanding.
+//!   its answers was outstanding. A restart behind a proxy that took an answer along cuts it off,
+//!   too, until the client must have noticed.
 //! - The attempt ended before the node timeout had passed, and the client could reach the node for
 //!   long enough to have a working connection, which is not half open since a silent partition.
 //!
 //! Attempts that their caller cancelled are not judged, nor are attempts during which the process
 //! was stopped. Blame: the client's clock, if it gained more than the drift that the lease allows
-//! for; *membership*, if the good nodes are a majority only because the client's list has two names
+//! for, or if it is so fast that a round trip exceeds the node timeout; *membership*, if the good nodes are a majority only because the client's list has two names
 //! of one of them; otherwise only the client.
 //!
 //! In addition, every attempt settles within [`Setting::attempt_ns`](super::setting::Setting) on
@@ -92,7 +93,8 @@ fn of_refusal(facts: &Facts, id: AttemptId, attempt: &Attempt) -> Option<Blamed>
     }
     let lease_ns = since(attempt.t1_local_ns, facts.lease_clock(id, attempt));
     let gained_ns = lease_ns.saturating_sub(since(attempt.began_ns, facts.now_ns));
-    let by_clock = gained_ns > i64::try_from(attempt.drift_ns).unwrap_or(i64::MAX);
+    let by_clock = gained_ns > i64::try_from(attempt.drift_ns).unwrap_or(i64::MAX)
+        || good.iter().any(|node| facts.times_out_early(id.client, node));
     let client = facts.setting.client_host(id.client);
     Some(match () {
         () if by_clock => Blamed::just(Blame::Clock(client)),
@@ -116,7 +118,12 @@ fn is_good(facts: &Facts, id: AttemptId, attempt: &Attempt, node: NodeId) -> boo
         // The vote may wait for an introduction behind it, which does not come any more.
         let was_cut_off = facts.reach.since_ns(id.client, node) > attempt.began_ns
             && facts.reach.awaits_answer(id.client, node);
-        return !key.failed && !was_cut_off && is_in_time(key.written_ns, key.answered_ns);
+        let is_mismatched =
+            facts.reach.may_be_mismatched(id.client, node, attempt.began_ns, facts.setting.heal_ns);
+        return !key.failed
+            && !was_cut_off
+            && !is_mismatched
+            && is_in_time(key.written_ns, key.answered_ns);
     }
     let may_be_written = match key.written_ns {
         // A subject that uses one node among several never asks the other nodes, and no client asks
@@ -126,7 +133,7 @@ fn is_good(facts: &Facts, id: AttemptId, attempt: &Attempt, node: NodeId) -> boo
     };
     let heal_ns = facts.setting.heal_ns;
     let may_answer = may_be_written
-        && facts.reach.answers_in_time(id.client, node)
+        && facts.answers_in_time(id.client, node)
         && !facts.reach.may_be_half_open(id.client, node, attempt.began_ns, heal_ns);
     let reached_ns = facts.reach.since_ns(id.client, node);
     let is_in_reach = match reached_ns {

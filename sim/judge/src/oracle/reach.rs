@@ -82,6 +82,9 @@ struct Connection {
     lost_ns: u64,
     /// True after a silent partition, until an answer comes.
     half_open: bool,
+    /// Time, plus one, of the last restart behind a proxy that took an answer along; 0 if there was
+    /// none.
+    owes_since: u64,
 }
 
 const OPEN: Connection = Connection {
@@ -91,6 +94,7 @@ const OPEN: Connection = Connection {
     dialled_ns: 0,
     lost_ns: 0,
     half_open: false,
+    owes_since: 0,
 };
 
 /// Reachability of each node for each client.
@@ -110,8 +114,10 @@ pub(super) struct Reach {
     patience_ns: PerClient<u64>,
     connections: PerClient<PerNode<Connection>>,
     written_ns: PerClient<PerNode<u64>>,
-    /// Nodes, by client, on links too slow for the node timeout.
-    too_slow: Nodes,
+    /// Longest round trip on each link, without faults.
+    round_trip_ns: PerClient<PerNode<u64>>,
+    /// Nodes that may restart behind a proxy.
+    proxied: NodeIds,
 }
 
 impl Reach {
@@ -131,7 +137,8 @@ impl Reach {
             patience_ns: patience_ns(scenario, setting),
             connections: PerClient::filled(PerNode::filled(OPEN)),
             written_ns: PerClient::filled(PerNode::filled(0)),
-            too_slow: too_slow(scenario, setting),
+            round_trip_ns: round_trips_ns(scenario, setting),
+            proxied: proxied(scenario),
         }
     }
 
@@ -156,7 +163,9 @@ impl Reach {
     /// [`NEVER`] if it cannot now.
     pub(super) fn can_send_since_ns(&self, client: ClientId, node: NodeId, at_ns: u64) -> u64 {
         let connection = &self.connections[client][node];
-        let dials_again = connection.let_go_ns <= at_ns || at_ns < connection.dialled_ns;
+        // A loss after `at_ns` may have taken the request along.
+        let is_lost = connection.let_go_ns != NEVER && at_ns < connection.lost_ns;
+        let dials_again = is_lost || connection.let_go_ns <= at_ns || at_ns < connection.dialled_ns;
         let paths = if dials_again { &self.either_way } else { &self.requests };
         self.by(paths, client, node)
     }
@@ -232,9 +241,23 @@ impl Reach {
         connection.half_open && at_ns < connection.let_go_ns.saturating_add(heal_ns)
     }
 
-    /// Returns true if the link between `client` and `node` is fast enough for the node timeout.
-    pub(super) fn answers_in_time(&self, client: ClientId, node: NodeId) -> bool {
-        !self.too_slow[client].contains(node)
+    /// Returns the longest round trip between `client` and `node`, without faults.
+    pub(super) fn round_trip_ns(&self, client: ClientId, node: NodeId) -> u64 {
+        self.round_trip_ns[client][node]
+    }
+
+    /// Returns true if `client` may have sent what it wrote from `at_ns` on over a connection of
+    /// which a proxy hides that `node` restarted and owes an answer for ever: the next answer
+    /// matches no command. The client has noticed that `heal_ns` after the restart.
+    pub(super) fn may_be_mismatched(
+        &self,
+        client: ClientId,
+        node: NodeId,
+        at_ns: u64,
+        heal_ns: u64,
+    ) -> bool {
+        let owes_since = self.connections[client][node].owes_since;
+        owes_since != 0 && at_ns < owes_since.saturating_add(heal_ns)
     }
 
     pub(super) fn node_down(&mut self, node: NodeId) {
@@ -245,7 +268,13 @@ impl Reach {
         self.down.remove(node);
         self.healed(node, at_ns);
         let clients = ClientId::first(self.clients);
-        clients.for_each(|client| self.lost_connection(client, node, at_ns));
+        for client in clients {
+            let connection = &mut self.connections[client][node];
+            if self.proxied.contains(node) && connection.answered_ns == NEVER {
+                connection.owes_since = at_ns.saturating_add(1);
+            }
+            self.lost_connection(client, node, at_ns);
+        }
     }
 
     pub(super) fn node_stalled(&mut self, node: NodeId) {
@@ -313,19 +342,26 @@ fn patience_ns(scenario: &Scenario, setting: &Setting) -> PerClient<u64> {
     })
 }
 
-fn too_slow(scenario: &Scenario, setting: &Setting) -> Nodes {
-    let is_too_slow = |delay: SpanRange| delay.max.0.saturating_mul(2) >= setting.node_timeout_ns;
-    let nodes_if = |is_slow, nodes| if is_slow { nodes } else { NodeIds::EMPTY };
-    let usual = is_too_slow(scenario.cluster.network.delay);
-    let mut too_slow = Nodes::filled(nodes_if(usual, setting.all_nodes()));
+fn round_trips_ns(scenario: &Scenario, setting: &Setting) -> PerClient<PerNode<u64>> {
+    let there_and_back = |delay: SpanRange| delay.max.0.saturating_mul(2);
+    let usual = there_and_back(scenario.cluster.network.delay);
+    let mut round_trips_ns = PerClient::filled(PerNode::filled(usual));
     for link in &scenario.cluster.links {
         let [one, other] = &link.between;
         let there = (across(scenario, setting, one, other), across(scenario, setting, other, one));
-        let nodes = both(there.0, there.1);
-        for (too_slow, &nodes) in too_slow.values_mut().zip(nodes.values()) {
-            *too_slow -= nodes;
-            *too_slow |= nodes_if(is_too_slow(link.delay), nodes);
+        let linked = both(there.0, there.1);
+        for (round_trips_ns, nodes) in round_trips_ns.values_mut().zip(linked.values()) {
+            for node in nodes.iter() {
+                round_trips_ns[node] = there_and_back(link.delay);
+            }
         }
     }
-    too_slow
+    round_trips_ns
+}
+
+fn proxied(scenario: &Scenario) -> NodeIds {
+    let restarts = scenario.faults.iter().filter_map(|fault| fault.kind.restarting());
+    let hidden = restarts.filter(|restart| restart.behind_a_proxy);
+    let hosts = hidden.flat_map(|restart| &restart.host.0);
+    hosts.filter_map(|name| scenario.node_named(name)).collect()
 }

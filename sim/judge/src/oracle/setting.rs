@@ -179,11 +179,6 @@ impl Setting {
         NodeId::first(self.nodes)
     }
 
-    /// Returns the set of all nodes.
-    pub(super) fn all_nodes(&self) -> NodeIds {
-        NodeIds::first(self.nodes)
-    }
-
     /// Returns the clients without the probe.
     pub(super) fn client_ids(&self) -> impl Iterator<Item = ClientId> + use<> {
         ClientId::first(self.probe.index())

@@ -11,6 +11,7 @@
 //! report it if any node refused. Nothing excuses a false report.
 
 use super::facts::Facts;
+use super::ground::NEVER;
 use super::verdict::{Blamed, Judgement, Violation};
 use crate::history::{AttemptId, Settlement, Writer};
 use crate::ids::{PerClient, PerNode};
@@ -77,8 +78,13 @@ impl SoundRefusal {
         for client in facts.setting.client_ids() {
             let (number, splits) = self.splits[client];
             let id = AttemptId { client, number };
-            let is_over = facts.setting.asks_at_once(client) && !facts.processes.is_killed(client);
-            if splits > 0 && is_over && facts.leases.is_newest(id) {
+            // A client that is dead or stopped has not given up.
+            let runs = facts.processes.runs_since_ns(client) != NEVER;
+            if splits > 0
+                && runs
+                && facts.setting.asks_at_once(client)
+                && facts.leases.is_newest(id)
+            {
                 self.violated(id, facts.now_ns);
             }
         }

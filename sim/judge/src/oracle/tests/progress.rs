@@ -83,6 +83,20 @@ fn another_grant_and_the_end_of_its_belief_restart_the_bound() {
 }
 
 #[test]
+fn the_death_of_another_client_restarts_the_bound() {
+    let story = |until_ms| {
+        let mut tale = Tale::new();
+        tale.at(1_000);
+        keeps_failing(&mut tale, C1, (1_000, 5_000));
+        tale.kills(C2);
+        keeps_failing(&mut tale, AttemptId { number: 100, ..C1 }, (5_000, until_ms));
+        tale.finds(DeadlockFree)
+    };
+    assert_eq!(story(15_400), Judgement::Vacuous);
+    assert!(story(15_600).is_violated(), "the bound since the death, at 4 950 ms, is over");
+}
+
+#[test]
 fn without_a_majority_nothing_is_judged_until_it_is_back() {
     let mut tale = Tale::new();
     for at in ['A', 'B', 'C'] {

@@ -66,6 +66,9 @@ fn who_asks_at_once_does_not_stop_at_a_split_vote() {
     let mut tale = turned_away(["AB", "CD"], Settlement::Split);
     assert_eq!(tale.with_c1_at_once().violation(SoundRefusal).first, C1);
     tale = turned_away(["AB", "CD"], Settlement::Split);
+    tale.with_c1_at_once().stops(C1);
+    assert_eq!(tale.finds(SoundRefusal), Judgement::Vacuous, "it has not given up");
+    tale = turned_away(["AB", "CD"], Settlement::Split);
     tale.with_c1_at_once().begins(C1_AGAIN).settles(C1_AGAIN, Settlement::TooFewNodes);
     assert_eq!(tale.finds(SoundRefusal), Judgement::Vacuous);
     tale = turned_away(["AB", "CD"], Settlement::Split);

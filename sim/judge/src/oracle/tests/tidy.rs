@@ -172,6 +172,18 @@ fn a_connection_that_was_reset_is_dialled_again() {
 }
 
 #[test]
+fn a_release_that_a_reset_took_along_is_sent_on_a_new_connection() {
+    let reset = "partition = { between = [['C'], ['c1']], one-way = true, lost = 'reset' }";
+    let story = |until_ms| {
+        let mut tale = left_behind();
+        tale.with_fault(reset).at(101).tell(EventKind::FaultBegan { fault: FaultId(0) });
+        tale.at(3_000).tell(EventKind::FaultEnded { fault: FaultId(0) }).at(until_ms).finds(Tidy)
+    };
+    assert_eq!(story(3_000 + 2_064), Judgement::Vacuous);
+    assert!(story(3_000 + 2_065).is_violated());
+}
+
+#[test]
 fn who_dials_for_every_command_needs_answers() {
     let mut tale = Tale::new();
     tale.scenario.clients[0].connections = Some(Connections::FreshPerCommand);

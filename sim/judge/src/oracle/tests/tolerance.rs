@@ -308,6 +308,43 @@ fn attempt_that_never_settles_violates_it_unless_it_died() {
 }
 
 #[test]
+fn a_clock_by_which_round_trips_exceed_the_node_timeout_is_blamed() {
+    let fails_at = |rate_ppb| {
+        let mut tale = Tale::new();
+        // Round trips take up to 40 ms, and the node timeout is 50 ms.
+        tale.scenario.cluster.network.delay = "1ms..20ms".parse().unwrap();
+        tale.runs_at(host(C1), ClockKind::Boot, rate_ppb).at(1_000).begins(C1).sets(C1, "ABC");
+        tale.at(1_010).settles(C1, Settlement::TooFewNodes).blame(FaultTolerant)
+    };
+    assert_eq!(fails_at(250_000_000), ["clock(c1)"]);
+    assert_eq!(fails_at(249_000_000), ["none"]);
+}
+
+#[test]
+fn an_answer_that_a_restart_behind_a_proxy_took_along_excuses_the_next_ones() {
+    let fails_at = |ms, hidden| {
+        let mut tale = Tale::new();
+        tale.with_fault(&format!(
+            "kill = {{ host = ['A', 'B', 'C'], restart-after = '20ms', behind-a-proxy = {hidden} }}"
+        ));
+        tale.begins(C1);
+        for at in ['A', 'B', 'C'] {
+            tale.writes(C1, at, OpKind::Set);
+        }
+        tale.settles(C1, Settlement::Cancelled).at(100);
+        for at in ['A', 'B', 'C'] {
+            tale.tell(EventKind::NodeDown { node: node(at), power: false });
+            tale.tell(EventKind::NodeUp { node: node(at), incarnation: 1 });
+        }
+        tale.at(ms).begins(C1_AGAIN).sets(C1_AGAIN, "ABC");
+        tale.settles(C1_AGAIN, Settlement::TooFewNodes).finds(FaultTolerant)
+    };
+    assert_eq!(fails_at(200, true), Judgement::Holds);
+    assert!(fails_at(200, false).is_violated());
+    assert!(fails_at(5_000, true).is_violated(), "the client has had time to connect again");
+}
+
+#[test]
 fn the_bound_is_on_the_clients_clock_and_does_not_count_stops() {
     let mut slow = Tale::new();
     slow.runs_at(host(C1), ClockKind::Boot, -500_000_000).begins(C1).at(500);
