@@ -48,6 +48,26 @@ fn a_known_defect_is_found_and_its_small_scenario_is_red() {
 }
 
 #[test]
+fn a_plan_is_played_again_by_its_number() {
+    let folder = folder("again");
+    let explore = |plans: &str| {
+        let explore = ["explore", "--subject", "redlock-quorum-2", "--plans", plans];
+        redlock_sim(&folder, "2", &explore).code(1);
+        let sums = fs::read_to_string(folder.join("reports/explore.json")).unwrap();
+        serde_json::from_str::<serde_json::Value>(&sums).unwrap()
+    };
+    let finding = explore("600")["findings"][0].clone();
+    let number = finding["plan"].as_u64().unwrap();
+    let alone = explore(&format!("{number}..{}", number + 1));
+    assert_eq!((&alone["plans"], alone["findings"][0]["plan"].as_u64()), (&1.into(), Some(number)));
+    for nonsense in ["0", "5..5", "x", "5..", "7..3"] {
+        let refused = redlock_sim(&folder, "1", &["explore", "--plans", nonsense]).code(2);
+        let printed = text(&refused.get_output().stderr);
+        assert!(printed.contains("expected a number of plans, or a range A..B"), "{printed}");
+    }
+}
+
+#[test]
 fn findings_do_not_depend_on_the_number_of_threads() {
     let folder = folder("threads");
     let explore = |threads: &str| {

@@ -41,6 +41,14 @@ impl Finding {
             Self::Panicked => String::from("panicked"),
         }
     }
+
+    /// Returns the violation in `outcome`, a run that shows this finding; `None` if the finding is
+    /// no violation of a property.
+    #[must_use]
+    pub fn violation(&self, outcome: &Outcome) -> Option<Violation> {
+        let Self::Violated { property, .. } = self else { return None };
+        violations(outcome).find(|(violated, _)| violated == property).map(|(_, it)| it)
+    }
 }
 
 impl fmt::Display for Finding {

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use lock_judge::scenario::{self, Property, nearest};
 use redlock_sim::explore::{
-    Assumptions, Exploration, Finding, Found, Frame, Shrunk, Situation, Tally, case, explained,
-    shrink, text, upper_bound_95,
+    Assumptions, Exploration, Finding, Found, Frame, Shrunk, Situation, Tally, case, events_up_to,
+    explained, shrink, text, upper_bound_95,
 };
 use redlock_sim::search::{Engine, replay_checked};
 use serde_json::json;
@@ -35,16 +35,16 @@ pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
     if let Some(limit) = limit {
         stop_signal::after(limit);
     }
-    let plans = arguments.plans.unwrap_or(if limit.is_some() { u64::MAX } else { PLANS });
+    let plans = arguments.plans.clone().map(|plans| plans.0);
     let of = format!("subject `{}`, may break: {}", frame.subject, frame.broken);
     say(format_args!("exploring with seed {}: {of}", arguments.seed));
     let template = "{elapsed_precise} {human_pos} plans, {per_sec}";
-    let bar = progress::bar(arguments.plans, false, template);
+    let bar = progress::bar(plans.as_ref().map(|it| it.end - it.start), false, template);
     let unwritten = std::sync::Mutex::new(None);
     let exploration = Exploration {
         frame,
         seed: arguments.seed,
-        plans: 0..plans,
+        plans: plans.unwrap_or(0..if limit.is_some() { u64::MAX } else { PLANS }),
         stop,
         progress: &|played| bar.inc(played),
         found: &|finding, found| {
@@ -113,6 +113,7 @@ struct Kept {
     seed: u64,
     clients: usize,
     faults: usize,
+    /// Number of events up to the violation.
     events: usize,
     /// Number of scenarios that were played to shrink the plan.
     candidates: u64,
@@ -138,7 +139,11 @@ fn keep_smallest(folder: &Path, found: BTreeMap<Finding, Found>) -> io::Result<V
         let seed = scenario.run.seeds.0.start;
         let run = || replay_checked(&case(&scenario), Engine::Event, seed).ok();
         let (others, events) = match quietly(|| catch_unwind(AssertUnwindSafe(run))) {
-            Ok(Some((outcome, events))) => (explained(&scenario, &outcome), events.len()),
+            Ok(Some((outcome, events))) => {
+                let violation = finding.violation(&outcome);
+                let length = violation.map_or(events.len(), |it| events_up_to(&it, &events));
+                (explained(&scenario, &outcome), length)
+            }
             Ok(None) | Err(_) => (Vec::new(), 0),
         };
         write(&file, &text(&scenario, &finding.name(), &finding, &others))?;
