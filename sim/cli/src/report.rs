@@ -81,6 +81,21 @@ pub(crate) fn write(out: &Path, played: &[Played]) -> Result<(), OutError> {
     Ok(())
 }
 
+/// Writes `results.json` alone into the directory `out`, and removes the files of an earlier run
+/// like [`write`].
+///
+/// # Errors
+///
+/// Like [`write`].
+pub(crate) fn write_results(out: &Path, played: &[Played]) -> Result<(), OutError> {
+    let earlier = Earlier::read(out)?;
+    let staged = Staged::default();
+    let results = results::Results::new(played).without_files();
+    staged.write(out.join(RESULTS), &results.to_json())?;
+    earlier.remove_except(&staged.commit()?)?;
+    Ok(())
+}
+
 /// Creates the directory `out`, and checks that reports can be written there.
 ///
 /// # Errors

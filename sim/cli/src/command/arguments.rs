@@ -1,5 +1,7 @@
 //! The command line.
 
+use core::ops::Range;
+use core::str::FromStr;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -114,6 +116,9 @@ pub(super) struct Run {
     pub(super) settings: Settings,
     #[command(flatten)]
     pub(super) out: Out,
+    /// Write `results.json` alone: no pages, no histories
+    #[arg(long)]
+    pub(super) results_only: bool,
     #[command(flatten)]
     pub(super) amount: Amount,
 }
@@ -127,6 +132,7 @@ impl Default for Run {
             jobs: None,
             settings: Settings::default(),
             out: Out { out: PathBuf::from(OUT) },
+            results_only: false,
             amount: Amount::default(),
         }
     }
@@ -166,9 +172,9 @@ pub(super) struct Explore {
     /// Lock client that every client of a plan runs
     #[arg(long, value_name = "NAME", default_value = "redlock")]
     pub(super) subject: String,
-    /// Number of plans; 100000 if neither a number nor a time is given
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(super) plans: Option<u64>,
+    /// Number of plans, or the plans from A to before B; 100000 if neither plans nor a time is given
+    #[arg(long, value_name = "N|A..B")]
+    pub(super) plans: Option<Plans>,
     /// Stop after this time
     #[arg(long = "for", value_name = "DURATION")]
     pub(super) limit: Option<Span>,
@@ -181,6 +187,23 @@ pub(super) struct Explore {
     pub(super) broken: Vec<Assumption>,
     #[command(flatten)]
     pub(super) out: Out,
+}
+
+/// Numbers of the plans of an exploration; not empty.
+#[derive(Clone, Debug)]
+pub(super) struct Plans(pub(super) Range<u64>);
+
+impl FromStr for Plans {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let plans = match text.split_once("..") {
+            Some((first, end)) => first.parse().ok().zip(end.parse().ok()),
+            None => text.parse().ok().map(|number| (0, number)),
+        };
+        let range = plans.map(|(first, end)| first..end).filter(|range| !range.is_empty());
+        range.map(Self).ok_or_else(|| String::from("expected a number of plans, or a range A..B"))
+    }
 }
 
 #[derive(Args, Debug)]

@@ -7,7 +7,7 @@ use std::thread;
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 use redlock_sim::engine::Unsupported;
-use redlock_sim::search::{self, Campaign, Played};
+use redlock_sim::search::{self, Campaign, CaseResult, Played};
 
 use super::arguments::{Amount, Run};
 use super::exit::{Exit, Stop};
@@ -96,7 +96,15 @@ impl<'a> Session<'a> {
             progress: &|done| self.bar.inc(done),
         };
         // A panic in one case must not keep the other cases from being played.
-        Some(catch_unwind(AssertUnwindSafe(|| keep(&campaign))))
+        let results_only = self.arguments.results_only;
+        Some(catch_unwind(AssertUnwindSafe(|| {
+            let result = campaign.play()?;
+            // What failed is explained in the terminal in any case.
+            if results_only && result.is_met() {
+                return Ok(Played { result, kept: Vec::new(), family: String::new() });
+            }
+            with_histories(&campaign, result)
+        })))
     }
 
     /// Takes the result of one case.
@@ -151,7 +159,9 @@ impl<'a> Session<'a> {
             return Ok(nothing);
         }
         let out = &self.arguments.out.out;
-        report::write(out, &self.played).map_err(|error| Stop::unwritable(out, &error))?;
+        let results_only = self.arguments.results_only;
+        let write = if results_only { report::write_results } else { report::write };
+        write(out, &self.played).map_err(|error| Stop::unwritable(out, &error))?;
         let met = self.played.iter().filter(|played| played.result.is_met()).count();
         let runs: u64 = self.played.iter().map(|played| played.result.runs).sum();
         let failed = self.played.len() - met;
@@ -166,7 +176,8 @@ impl<'a> Session<'a> {
         summary += &format!("; {runs} runs, {granted} leases");
         summary += &format!(" in {:.1} s", self.bar.elapsed().as_secs_f64());
         if !self.arguments.amount.quiet || self.exit != Exit::Met {
-            say(format_args!("{summary}; reports: {}", out.join("index.html").display()));
+            let first = out.join(if results_only { "results.json" } else { "index.html" });
+            say(format_args!("{summary}; reports: {}", first.display()));
         }
         Ok(self.exit)
     }
@@ -183,7 +194,10 @@ fn seeds(arguments: &Run, selected: &Selected) -> core::ops::Range<u64> {
 ///
 /// If the engine does not support the case.
 pub fn keep(campaign: &Campaign<'_>) -> Result<Played, Unsupported> {
-    let result = campaign.play()?;
+    with_histories(campaign, campaign.play()?)
+}
+
+fn with_histories(campaign: &Campaign<'_>, result: CaseResult) -> Result<Played, Unsupported> {
     let mut kept = Vec::new();
     if result.runs > 0 {
         for seed in result.kept_seeds() {

@@ -35,8 +35,7 @@ struct Listing {
 
 #[derive(Deserialize)]
 struct CaseListing {
-    #[serde(default)]
-    page: PathBuf,
+    page: Option<PathBuf>,
     #[serde(default)]
     histories: Vec<PathBuf>,
 }
@@ -86,7 +85,7 @@ impl Earlier {
 
 impl Listing {
     fn files(self, out: &Path) -> Earlier {
-        let of_case = |case: CaseListing| case.histories.into_iter().chain([case.page]);
+        let of_case = |case: CaseListing| case.histories.into_iter().chain(case.page);
         let listed = self.cases.into_iter().flat_map(of_case);
         Earlier { files: listed.filter(|it| is_report(it)).map(|it| out.join(it)).collect() }
     }

@@ -56,7 +56,8 @@ struct CaseReport {
     /// Counters, summed over all runs.
     counters: Counters,
     /// Page of the scenario, relative to the directory of this file.
-    page: String,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    page: Option<String>,
     /// Stored histories, relative to the directory of this file.
     histories: Vec<String>,
 }
@@ -129,6 +130,15 @@ impl Results {
         Self { schema: SCHEMA, build: super::BUILD.to_owned(), met, cases }
     }
 
+    /// Returns the content for a run of which no page and no history is stored.
+    #[must_use]
+    pub(super) fn without_files(mut self) -> Self {
+        for case in &mut self.cases {
+            (case.page, case.histories) = (None, Vec::new());
+        }
+        self
+    }
+
     /// Returns the text of the file.
     #[must_use]
     pub(super) fn to_json(&self) -> String {
@@ -155,7 +165,7 @@ impl CaseReport {
             properties: result.properties.iter().map(property).collect(),
             quantities: result.quantities.iter().filter_map(QuantityReport::new).collect(),
             counters: result.counters,
-            page: super::page_file(&result.case.scenario.name),
+            page: Some(super::page_file(&result.case.scenario.name)),
             histories: kept.iter().map(|(seed, _)| result.history_file(*seed)).collect(),
         }
     }
