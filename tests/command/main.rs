@@ -1,5 +1,6 @@
 //! Behaviour of the command as its user sees it: output, exit codes, files.
 
+mod gate;
 mod output;
 mod refusals;
 mod reports;

@@ -4,6 +4,7 @@
 mod arguments;
 mod exit;
 mod explore;
+mod gate;
 mod lines;
 mod list;
 mod master;
@@ -39,6 +40,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Some(Command::Replay(arguments)) => replay::replay(arguments),
         Some(Command::Check(arguments)) => replay::check(arguments),
         Some(Command::Explore(arguments)) => explore::explore(arguments),
+        Some(Command::Gate(arguments)) => gate::gate(arguments),
         Some(Command::List(arguments)) => list::list(arguments),
         Some(Command::Master(arguments)) => master::master(arguments),
         Some(Command::Serve(arguments)) => serve::serve(arguments),

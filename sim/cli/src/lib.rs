@@ -5,4 +5,5 @@
 #![forbid(unsafe_code)]
 
 pub mod command;
+mod gate;
 pub mod report;

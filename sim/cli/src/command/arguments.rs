@@ -63,6 +63,17 @@ Examples:
   redlock-sim list
   redlock-sim list --format json | jq -r '.[].cases[].name'";
 
+const GATE_EXAMPLES: &str = "\
+Exit codes:
+  0  nothing but known departures
+  1  a new departure, another verdict or blame, or a case that was not played
+  2  wrong usage, or a file that cannot be read or written
+  4  the results have no case
+
+Examples:
+  redlock-sim gate --baseline known.toml --bless --reason 'no fencing yet'
+  redlock-sim gate --baseline known.toml --format github --junit junit.xml";
+
 const SERVE_EXAMPLES: &str = "\
 Examples:
   redlock-sim serve --nodes 3 --for 60s
@@ -87,6 +98,9 @@ pub(super) enum Command {
     /// Run random scenarios, judge each by the assumptions that it keeps, shrink findings
     #[command(after_help = EXPLORE_EXAMPLES)]
     Explore(Explore),
+    /// Compare the results of a run with what is known, for CI
+    #[command(after_help = GATE_EXAMPLES)]
+    Gate(Gate),
     /// List scenarios and their cases
     #[command(after_help = LIST_EXAMPLES)]
     List(List),
@@ -204,6 +218,41 @@ impl FromStr for Plans {
         let range = plans.map(|(first, end)| first..end).filter(|range| !range.is_empty());
         range.map(Self).ok_or_else(|| String::from("expected a number of plans, or a range A..B"))
     }
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Gate {
+    /// Results of `run`, `serve` or `drive`
+    #[arg(value_name = "RESULTS", default_value = "reports/results.json")]
+    pub(super) results: PathBuf,
+    /// File of the known departures; without one, none is known
+    #[arg(long, value_name = "FILE", required_if_eq("bless", "true"))]
+    pub(super) baseline: Option<PathBuf>,
+    /// Write the baseline that the results meet; refused where the variable CI is set
+    #[arg(long)]
+    pub(super) bless: bool,
+    /// Reason why new departures are accepted
+    #[arg(long, value_name = "TEXT", requires = "bless")]
+    pub(super) reason: Option<String>,
+    /// Format of the changes; `github` also appends a table to the file GITHUB_STEP_SUMMARY
+    #[arg(long, default_value = "text")]
+    pub(super) format: GateFormat,
+    /// File for the results of all cases as JUnit XML
+    #[arg(long, value_name = "FILE")]
+    pub(super) junit: Option<PathBuf>,
+}
+
+/// Format in which `gate` prints changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum GateFormat {
+    /// A line for each change
+    Text,
+    /// One JSON object
+    Json,
+    /// Markdown tables
+    Markdown,
+    /// Annotations of a GitHub workflow
+    Github,
 }
 
 #[derive(Args, Debug)]

@@ -1,6 +1,9 @@
 //! `results.json`: expected and observed verdicts, for programs.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
 
 use lock_judge::oracle::Counters;
 use lock_judge::scenario::{Case, Expectation, Property, Quantity};
@@ -15,87 +18,87 @@ const SCHEMA: u32 = 1;
 /// The whole file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct Results {
+pub(crate) struct Results {
     /// Version of the format: [`SCHEMA`].
-    schema: u32,
+    pub(crate) schema: u32,
     /// Build of the harness.
-    build: String,
+    pub(crate) build: String,
     /// True if all cases met their expectations.
-    met: bool,
+    pub(crate) met: bool,
     /// Cases, in the order in which they were played.
-    cases: Vec<CaseReport>,
+    pub(crate) cases: Vec<CaseReport>,
 }
 
 /// One case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct CaseReport {
+pub(crate) struct CaseReport {
     /// Name of the scenario.
-    scenario: String,
+    pub(crate) scenario: String,
     /// Slug of the case; `None` for the base case.
-    case: Option<String>,
+    pub(crate) case: Option<String>,
     /// Name of the engine.
-    engine: String,
+    pub(crate) engine: String,
     /// Requested seeds, as `a..b`, `b` excluded.
-    seeds: String,
+    pub(crate) seeds: String,
     /// Number of seeds that were played.
-    runs: u64,
+    pub(crate) runs: u64,
     /// Number of distinct histories.
-    distinct_histories: u64,
+    pub(crate) distinct_histories: u64,
     /// Hash of the first seed's history, in hexadecimal.
-    first_hash: String,
+    pub(crate) first_hash: String,
     /// True if the case met its expectations.
-    met: bool,
+    pub(crate) met: bool,
     /// Failures of the case as a whole, apart from its properties.
-    failures: Vec<String>,
+    pub(crate) failures: Vec<String>,
     /// Report of each property.
-    properties: BTreeMap<Property, PropertyReport>,
+    pub(crate) properties: BTreeMap<Property, PropertyReport>,
     /// Report of each quantity that was measured or expected.
     #[serde(default)]
-    quantities: BTreeMap<Quantity, QuantityReport>,
+    pub(crate) quantities: BTreeMap<Quantity, QuantityReport>,
     /// Counters, summed over all runs.
-    counters: Counters,
+    pub(crate) counters: Counters,
     /// Page of the scenario, relative to the directory of this file.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    page: Option<String>,
+    pub(crate) page: Option<String>,
     /// Stored histories, relative to the directory of this file.
-    histories: Vec<String>,
+    pub(crate) histories: Vec<String>,
 }
 
 /// One property of one case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct PropertyReport {
+pub(crate) struct PropertyReport {
     /// Verdict that the scenario expects.
-    expected: Expectation,
+    pub(crate) expected: Expectation,
     /// Observed verdict: `holds`, `sometimes`, `unjudged`, `vacuous` or `violated`.
-    observed: String,
+    pub(crate) observed: String,
     /// Number of seeds that violated the property.
-    violating_seeds: u64,
+    pub(crate) violating_seeds: u64,
     /// First seed that violated the property.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    first_violating_seed: Option<u64>,
+    pub(crate) first_violating_seed: Option<u64>,
     /// Every blame that was found.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    blame: Vec<String>,
+    pub(crate) blame: Vec<String>,
     /// Shortest overlap among the violating runs, in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    shortest_overlap_ns: Option<u64>,
+    pub(crate) shortest_overlap_ns: Option<u64>,
     /// If there was no violation: upper bound, with 95 % confidence, on the share of all seeds that
     /// violate the property. Seeds vary message delays and clock phases, so this is no failure rate
     /// of a deployment.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    bound_95: Option<f64>,
+    pub(crate) bound_95: Option<f64>,
     /// Differences between the observed and the expected verdict.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    failures: Vec<String>,
+    pub(crate) failures: Vec<String>,
 }
 
 /// One quantity of one case. Times are in nanoseconds; quotients, such as commands per lock, are in
 /// thousandths.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-struct QuantityReport {
+pub(crate) struct QuantityReport {
     /// Bounds that the scenario expects, as it has them.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     expected: Option<String>,
@@ -106,7 +109,7 @@ struct QuantityReport {
     figures: Option<FiguresReport>,
     /// Differences between the values and the bounds.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    failures: Vec<String>,
+    pub(crate) failures: Vec<String>,
 }
 
 /// Values of a quantity over the seeds, and the first seeds with the extremes.
@@ -128,6 +131,22 @@ impl Results {
         let cases: Vec<CaseReport> = played.into_iter().map(CaseReport::new).collect();
         let met = cases.iter().all(|case| case.met);
         Self { schema: SCHEMA, build: super::BUILD.to_owned(), met, cases }
+    }
+
+    /// Reads the file `path`.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read, or is no `results.json` of this version.
+    pub(crate) fn read(path: &Path) -> io::Result<Self> {
+        let text = fs::read_to_string(path)?;
+        let results: Self = serde_json::from_str(&text)?;
+        if results.schema != SCHEMA {
+            let message =
+                format!("schema {} is not known; this build knows {SCHEMA}", results.schema);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        Ok(results)
     }
 
     /// Returns the content for a run of which no page and no history is stored.

@@ -1,0 +1,86 @@
+//! What the cases of a run show against their expectations.
+
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::report::results::{CaseReport, Results};
+
+/// Subject of a departure that concerns the case as a whole.
+const WHOLE: &str = "run";
+
+/// Something that a case shows against its expectation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Departure {
+    /// Name of the case, with the engine unless that is `event`.
+    pub(crate) case: String,
+    /// Name of a property or a quantity, or `run`.
+    pub(crate) about: String,
+    /// Observed verdict.
+    pub(crate) observed: String,
+    /// Every blame that was found, sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) blame: Vec<String>,
+}
+
+impl Departure {
+    /// Returns true if `other` is the same case's departure from the same expectation, whatever was
+    /// observed.
+    pub(crate) fn is_about_the_same(&self, other: &Self) -> bool {
+        (&self.case, &self.about) == (&other.case, &other.about)
+    }
+
+    /// Returns the observed verdict with its blame.
+    pub(crate) fn verdict(&self) -> String {
+        match &self.blame[..] {
+            [] if self.observed == "violated" => String::from("violated (none)"),
+            [] => self.observed.clone(),
+            blame => format!("{} ({})", self.observed, blame.join(", ")),
+        }
+    }
+}
+
+impl fmt::Display for Departure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}  {} {}", self.case, self.about, self.verdict())
+    }
+}
+
+/// Returns the names of all cases in `results`, and their departures.
+pub(crate) fn departures(results: &Results) -> (Vec<String>, Vec<Departure>) {
+    let cases = results.cases.iter().map(name).collect();
+    (cases, results.cases.iter().flat_map(of_case).collect())
+}
+
+/// Returns the name of a case, with its engine unless that is `event`.
+pub(super) fn name(case: &CaseReport) -> String {
+    let mut name = case.scenario.clone();
+    if let Some(slug) = &case.case {
+        name += &format!("::{slug}");
+    }
+    if case.engine != "event" {
+        name += &format!(" on {}", case.engine);
+    }
+    name
+}
+
+/// Returns the departures of a case.
+pub(super) fn of_case(case: &CaseReport) -> Vec<Departure> {
+    let departure = |about: &str, observed: &str, mut blame: Vec<String>| {
+        blame.sort();
+        Departure {
+            case: name(case),
+            about: about.to_owned(),
+            observed: observed.to_owned(),
+            blame,
+        }
+    };
+    let properties = case.properties.iter().filter(|(_, it)| !it.failures.is_empty());
+    let properties =
+        properties.map(|(property, it)| departure(property.name(), &it.observed, it.blame.clone()));
+    // Their values change with every change of the client.
+    let quantities = case.quantities.iter().filter(|(_, it)| !it.failures.is_empty());
+    let quantities = quantities.map(|(it, _)| departure(it.name(), "out of bounds", Vec::new()));
+    let whole = case.failures.iter().map(|failure| departure(WHOLE, failure, Vec::new()));
+    properties.chain(quantities).chain(whole).collect()
+}

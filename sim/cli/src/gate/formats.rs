@@ -1,0 +1,120 @@
+//! Changes and results in the formats of CI systems.
+
+use core::fmt::Write;
+
+use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
+use serde_json::{Value, json};
+
+use super::departures::{name, of_case};
+use super::{Change, Departure};
+use crate::report::Results;
+
+/// Returns the changes as a JSON object: `met`, and `changes` with their `kind`.
+pub(crate) fn json(changes: &[Change]) -> String {
+    let about = |kind: &str, it: &Departure| {
+        json!({ "kind": kind, "case": it.case, "about": it.about, "observed": it.observed,
+                "blame": it.blame })
+    };
+    let of_case = |kind: &str, case: &str| json!({ "kind": kind, "case": case });
+    let entry = |change: &Change| match change {
+        Change::New(departure) => about("new", departure),
+        Change::Changed(departure, known) => {
+            let mut entry = about("changed", departure);
+            entry["known"] = json!({ "observed": known.departure.observed,
+                                     "blame": known.departure.blame });
+            entry
+        }
+        Change::Gone(case) => of_case("gone", case),
+        Change::Mended(known) => about("mended", &known.departure),
+        Change::Added(case) => of_case("added", case),
+    };
+    let changes_listed: Vec<Value> = changes.iter().map(entry).collect();
+    let met = !changes.iter().any(Change::is_red);
+    format!("{:#}", json!({ "met": met, "changes": changes_listed }))
+}
+
+/// Returns the changes, and a table of all departures, in Markdown.
+pub(crate) fn markdown(changes: &[Change], found: &[Departure], cases: usize) -> String {
+    let red = changes.iter().filter(|change| change.is_red()).count();
+    let mut text = format!(
+        "### redlock-sim: {cases} cases, {} departures, {red} changes do not pass\n",
+        found.len()
+    );
+    if !changes.is_empty() {
+        text += "\n| change | passes |\n| --- | --- |\n";
+    }
+    for change in changes {
+        let passes = if change.is_red() { "no" } else { "yes" };
+        let _ = writeln!(text, "| {} | {passes} |", cell(&change.to_string()));
+    }
+    if !found.is_empty() {
+        text += "\n| case | about | observed |\n| --- | --- | --- |\n";
+    }
+    for departure in found {
+        let row = [&departure.case, &departure.about, &departure.verdict()].map(|it| cell(it));
+        let _ = writeln!(text, "| {} |", row.join(" | "));
+    }
+    text
+}
+
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
+}
+
+/// Returns one annotation of a GitHub workflow for each change.
+pub(crate) fn github(changes: &[Change]) -> String {
+    let mut text = String::new();
+    for change in changes {
+        let level = if change.is_red() { "error" } else { "notice" };
+        let message = change.to_string();
+        let message = message.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+        let _ = writeln!(text, "::{level} title=redlock-sim::{message}");
+    }
+    text
+}
+
+/// Returns all cases as JUnit XML: a suite for each scenario. A case with a change that does not
+/// pass has failed; a case that was not played is an error.
+pub(crate) fn junit(results: &Results, changes: &[Change]) -> String {
+    let mut report = quick_junit::Report::new("redlock-sim");
+    for case in &results.cases {
+        let named = name(case);
+        let fails = |change: &&Change| match change {
+            Change::New(departure) | Change::Changed(departure, _) => departure.case == named,
+            Change::Gone(_) | Change::Mended(_) | Change::Added(_) => false,
+        };
+        let red: Vec<String> = changes.iter().filter(fails).map(Change::to_string).collect();
+        let status = if red.is_empty() {
+            TestCaseStatus::success()
+        } else {
+            let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+            status.set_message(red.join("; "));
+            status
+        };
+        let mut test = TestCase::new(named.clone(), status);
+        let known = of_case(case).len() - red.len();
+        if known > 0 {
+            test.set_system_out(format!("{known} known departures"));
+        }
+        let suites = &mut report.test_suites;
+        if suites.iter().all(|suite| suite.name.as_str() != case.scenario) {
+            suites.push(TestSuite::new(case.scenario.clone()));
+        }
+        let suite = suites.iter_mut().find(|suite| suite.name.as_str() == case.scenario);
+        suite.expect("it was added").add_test_case(test);
+    }
+    let gone: Vec<&String> = changes
+        .iter()
+        .filter_map(|it| if let Change::Gone(case) = it { Some(case) } else { None })
+        .collect();
+    if !gone.is_empty() {
+        let mut suite = TestSuite::new("not played");
+        for case in gone {
+            let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+            status.set_message("the case has left the suite");
+            suite.add_test_case(TestCase::new(case.clone(), status));
+        }
+        report.add_test_suite(suite);
+    }
+    report.to_string().expect("names and messages can always be written")
+}
