@@ -1,11 +1,12 @@
 //! `run`: plays many cases with many seeds.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use indicatif::ProgressBar;
-use rayon::prelude::*;
 use redlock_sim::engine::Unsupported;
 use redlock_sim::search::{self, Campaign, CaseResult, Played};
 
@@ -16,10 +17,6 @@ use super::progress;
 use super::select::{self, Selected};
 use super::stop_signal;
 use crate::report;
-
-/// Number of cases whose results may wait for that of an earlier case: results are told in the
-/// order of the cases.
-const CASES_AT_ONCE: usize = 32;
 
 /// Plays the selected cases. Reads and checks all of them before the first is played.
 pub(super) fn run(arguments: &Run) -> Result<Exit, Stop> {
@@ -38,16 +35,82 @@ pub(super) fn run(arguments: &Run) -> Result<Exit, Stop> {
     if !arguments.amount.quiet {
         say(format_args!("scenarios: {origin}, {} cases", cases.len()));
     }
-    let mut session = Session::new(arguments, &cases, stop);
-    for block in cases.chunks(CASES_AT_ONCE) {
-        let played: Vec<_> = block.par_iter().map(|selected| session.play(selected)).collect();
-        for (selected, played) in block.iter().zip(played) {
-            if let Some(played) = played {
-                session.take(selected, played);
+    let session = Session::new(arguments, &cases, stop);
+    let player = Player { arguments, stop, bar: session.bar.clone() };
+    in_order(&cases, |selected| player.play(selected), session).finish()
+}
+
+/// Plays the cases on all threads, in their order, and lets `session` take each result as soon as
+/// those of all earlier cases are there.
+fn in_order<'a>(
+    cases: &[Selected],
+    play: impl Fn(&Selected) -> Option<Outcome> + Sync,
+    session: Session<'a>,
+) -> Session<'a> {
+    let begun = AtomicUsize::new(0);
+    let finished = Mutex::new((session, BTreeMap::new(), 0));
+    let work = || {
+        while let Some((index, selected)) = next(cases, &begun) {
+            let outcome = play(selected);
+            let mut guard = finished.lock().expect("nobody panics with the lock");
+            let (session, waiting, taken) = &mut *guard;
+            waiting.insert(index, outcome);
+            while let Some(outcome) = waiting.remove(taken) {
+                if let Some(outcome) = outcome {
+                    session.take(&cases[*taken], outcome);
+                }
+                *taken += 1;
             }
         }
+    };
+    rayon::scope(|scope| {
+        (0..rayon::current_num_threads()).for_each(|_| scope.spawn(|_| work()));
+    });
+    finished.into_inner().expect("nobody panics with the lock").0
+}
+
+/// Returns the next case that no thread has begun.
+fn next<'a>(cases: &'a [Selected], begun: &AtomicUsize) -> Option<(usize, &'a Selected)> {
+    let index = begun.fetch_add(1, Ordering::Relaxed);
+    cases.get(index).map(|selected| (index, selected))
+}
+
+/// Result of a case; an error if the simulator panicked.
+type Outcome = thread::Result<Result<Played, Unsupported>>;
+
+/// What every thread needs to play a case.
+struct Player<'a> {
+    arguments: &'a Run,
+    stop: &'a AtomicBool,
+    bar: ProgressBar,
+}
+
+impl Player<'_> {
+    /// Plays one case; `None` if the run was stopped before.
+    fn play(&self, selected: &Selected) -> Option<Outcome> {
+        if self.stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.bar.set_message(selected.case.full_name());
+        let campaign = Campaign {
+            case: &selected.case,
+            engine: self.arguments.engine,
+            seeds: seeds(self.arguments, selected),
+            is_checked: false,
+            stop: self.stop,
+            progress: &|done| self.bar.inc(done),
+        };
+        // A panic in one case must not keep the other cases from being played.
+        let results_only = self.arguments.results_only;
+        Some(catch_unwind(AssertUnwindSafe(|| {
+            let result = campaign.play()?;
+            // What failed is explained in the terminal in any case.
+            if results_only && result.is_met() {
+                return Ok(Played { result, kept: Vec::new(), family: String::new() });
+            }
+            with_histories(&campaign, result)
+        })))
     }
-    session.finish()
 }
 
 /// State of a `run`: the results so far.
@@ -79,32 +142,6 @@ impl<'a> Session<'a> {
 
     fn say(&self, text: &str) {
         self.bar.suspend(|| say(text));
-    }
-
-    /// Plays one case; `None` if the run was stopped before.
-    fn play(&self, selected: &Selected) -> Option<thread::Result<Result<Played, Unsupported>>> {
-        if self.stop.load(Ordering::Relaxed) {
-            return None;
-        }
-        self.bar.set_message(selected.case.full_name());
-        let campaign = Campaign {
-            case: &selected.case,
-            engine: self.arguments.engine,
-            seeds: seeds(self.arguments, selected),
-            is_checked: false,
-            stop: self.stop,
-            progress: &|done| self.bar.inc(done),
-        };
-        // A panic in one case must not keep the other cases from being played.
-        let results_only = self.arguments.results_only;
-        Some(catch_unwind(AssertUnwindSafe(|| {
-            let result = campaign.play()?;
-            // What failed is explained in the terminal in any case.
-            if results_only && result.is_met() {
-                return Ok(Played { result, kept: Vec::new(), family: String::new() });
-            }
-            with_histories(&campaign, result)
-        })))
     }
 
     /// Takes the result of one case.
