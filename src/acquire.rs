@@ -234,7 +234,7 @@ impl Future for Acquiring<'_> {
         let acquired = redlock.driver().serve(|it| it.poll_acquired(lock, context));
         let acquired = core::task::ready!(acquired);
         self.polled = Polled::Done;
-        Poll::Ready(acquired.map(|grant| Lease::new(redlock.clone(), lock, grant)))
+        Poll::Ready(acquired.map(|(grant, name)| Lease::new(redlock.clone(), lock, grant, name)))
     }
 }
 

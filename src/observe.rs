@@ -206,6 +206,23 @@ pub enum Operation {
     TimeLeft,
 }
 
+impl Operation {
+    /// Returns the purpose as one word, for logs and metrics. The words are stable, like the names
+    /// of the variants.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Extend => "extend",
+            Self::Introduce => "introduce",
+            Self::Look => "look",
+            Self::Read => "read",
+            Self::Release => "release",
+            Self::Set => "set",
+            Self::TimeLeft => "time_left",
+        }
+    }
+}
+
 /// A node's answer to a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -216,6 +233,19 @@ pub enum Answer {
     No,
     /// Positive: set, extended, deleted, or introduced, or the key has time left.
     Yes,
+}
+
+impl Answer {
+    /// Returns the answer as one word, for logs and metrics. The words are stable, like the names
+    /// of the variants.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::No => "no",
+            Self::Yes => "yes",
+        }
+    }
 }
 
 /// All observers of one client.

@@ -158,6 +158,26 @@ impl From<AttemptError> for AcquireErrorKind {
     }
 }
 
+impl AcquireErrorKind {
+    /// Returns the kind as one word, for logs and metrics. The words are stable, like the names
+    /// of the variants.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Invalid => "invalid",
+            Self::NoEntropy => "no_entropy",
+            Self::NoRuntime => "no_runtime",
+            Self::Overloaded => "overloaded",
+            Self::Quarantined => "quarantined",
+            Self::Split => "split",
+            Self::Taken => "taken",
+            Self::TooFewNodes => "too_few_nodes",
+            Self::TooSlow => "too_slow",
+        }
+    }
+}
+
 impl fmt::Display for AcquireErrorKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {

@@ -41,6 +41,14 @@ impl LeaseSet {
         deadlines.min().expect("a set has at least one lease")
     }
 
+    /// Returns the instant at which the first of the leases is over on tokio's clock. As for
+    /// [`Lease::tokio_deadline`], the conversion loses time asleep.
+    #[must_use]
+    pub fn tokio_deadline(&self) -> tokio::time::Instant {
+        let deadlines = self.leases.iter().map(|(_, lease)| lease.tokio_deadline());
+        deadlines.min().expect("a set has at least one lease")
+    }
+
     /// Returns the time left to all leases. The value is a snapshot: it is outdated as soon as it is
     /// returned.
     #[must_use]

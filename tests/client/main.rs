@@ -7,6 +7,7 @@ mod closing;
 mod connections;
 mod docs;
 mod extension;
+mod handle;
 mod line;
 mod logs;
 mod many;
