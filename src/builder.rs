@@ -83,10 +83,19 @@ impl Builder {
         }
     }
 
-    /// Sets the nodes, as `redis://[user[:password]@]host[:port][/database]`, the same with
-    /// `rediss://` (feature `tls`), or `unix://[user[:password]@]/path[?db=database]`. In a user, a
-    /// password or a path, every character other than letters, digits, `-`, `_`, `.` and `~` is
-    /// written as `%` and two hexadecimal digits.
+    /// Sets the nodes, each by a URL.
+    ///
+    /// | URL | connection |
+    /// | --- | --- |
+    /// | `redis://[user[:password]@]host[:port][/database]` | TCP; also `valkey://` |
+    /// | `rediss://…` | TLS (feature `tls`); also `valkeys://` |
+    /// | `unix://[user[:password]@]/path[?db=database]` | Unix socket; also `redis+unix://` and `valkey+unix://`, with the options `user` and `pass`, too |
+    ///
+    /// In a user, a password or a path, every character other than letters, digits, `-`, `_`, `.`
+    /// and `~` is written as `%` and two hexadecimal digits. All addresses of a host are tried. This
+    /// is the dialect of redis-rs, except that `#insecure` and `?protocol=resp2` are rejected:
+    /// certificates are always verified, and the client speaks RESP3 with servers that do
+    /// (`?protocol=resp3` changes nothing).
     ///
     /// The nodes must be independent masters, an odd number of them, at most nine. Every client
     /// must be given the same nodes.
