@@ -2,6 +2,8 @@
 
 mod url;
 
+pub(crate) use self::url::redacted;
+
 use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;

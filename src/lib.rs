@@ -85,6 +85,7 @@
 //! | --- | --- |
 //! | `tls` | `rediss://`, by rustls. No option turns verification off. |
 //! | `metrics` | counters, gauges and histograms on the `metrics` facade; `docs/metrics.md` has the names |
+//! | `serde` | deserialization of [`Config`], the settings that an operator chooses |
 //! | `testing` | the module `testing`: nodes in memory, for unit tests of code that locks |
 //!
 //! No feature is on by default. Every build logs to `tracing` under the target `redlock_client`.
@@ -138,6 +139,7 @@ mod attend;
 pub mod blocking;
 mod builder;
 mod client;
+pub mod config;
 mod deadline;
 mod dial;
 mod driver;
@@ -167,6 +169,7 @@ mod work;
 pub use acquire::{Acquire, Acquiring, KeepAlive};
 pub use builder::Builder;
 pub use client::Redlock;
+pub use config::Config;
 pub use deadline::Deadline;
 pub use error::{
     AcquireError, AcquireErrorKind, BuildError, CheckError, Closed, EndpointError, ExtendError,

@@ -197,7 +197,7 @@ fn decoded(text: &str) -> Result<Vec<u8>, EndpointError> {
 /// Returns the scheme, host, port and path of a rejected URL. Everything that may be part of a
 /// user, a password or a query is replaced by `…`: an unescaped password may have ended up
 /// anywhere.
-pub(super) fn redacted(url: &str) -> String {
+pub(crate) fn redacted(url: &str) -> String {
     let is_scheme = |it: &&str| it.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let split = url.split_once("://").filter(|(scheme, _)| is_scheme(scheme));
     let (scheme, rest) =
