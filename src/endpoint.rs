@@ -7,6 +7,7 @@ pub(crate) use self::url::redacted;
 use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
+use std::error::Error;
 #[cfg(feature = "tls")]
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ use std::sync::Arc;
 #[cfg(feature = "tls")]
 use tokio_rustls::TlsConnector;
 
+use crate::credentials::{Credentials, NodeProvider};
 use crate::error::BuildError;
 use crate::printable::printable;
 #[cfg(feature = "tls")]
@@ -32,7 +34,9 @@ const DEFAULT_PATIENCE: Duration = Duration::from_millis(500);
 pub struct Endpoint {
     address: Address,
     tls: bool,
+    /// Credentials of the URL.
     credentials: Option<Credentials>,
+    provider: Option<NodeProvider>,
     database: u32,
     connect_timeout: Duration,
     patience: Duration,
@@ -52,20 +56,6 @@ pub enum Address {
     },
     /// Path of a Unix socket on this host.
     Unix(PathBuf),
-}
-
-/// User and password of the client on a node.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Credentials {
-    /// `None` for the default user.
-    pub(crate) user: Option<Vec<u8>>,
-    pub(crate) password: Vec<u8>,
-}
-
-impl fmt::Debug for Credentials {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Credentials(…)")
-    }
 }
 
 impl Endpoint {
@@ -128,18 +118,41 @@ impl Endpoint {
         }
     }
 
-    pub(crate) fn credentials(&self) -> Option<&Credentials> {
-        self.credentials.as_ref()
+    /// Returns true if connections begin with credentials.
+    pub(crate) fn needs_credentials(&self) -> bool {
+        self.credentials.is_some() || self.provider.is_some()
+    }
+
+    /// Returns true if the URL has credentials.
+    pub(crate) fn has_credentials(&self) -> bool {
+        self.credentials.is_some()
+    }
+
+    /// Sets the provider of credentials, which are asked for at each connection.
+    pub(crate) fn set_provider(&mut self, provider: NodeProvider) {
+        self.provider = Some(provider);
+    }
+
+    /// Returns the credentials for a new connection: those of the provider, if there is one.
+    pub(crate) async fn credentials(
+        &self,
+    ) -> Result<Option<Credentials>, Box<dyn Error + Send + Sync>> {
+        match &self.provider {
+            Some(provider) => provider.ask(self.to_string()).await.map(Some),
+            None => Ok(self.credentials.clone()),
+        }
     }
 
     /// Returns the server's text in printable form, without the client's user and password, and
     /// without the `token` of a command.
     pub(crate) fn printable(&self, text: &[u8], token: Option<Token>) -> Arc<str> {
-        let credentials = self.credentials.as_ref();
-        let user = credentials.and_then(|it| it.user.as_deref()).unwrap_or_default();
-        let password = credentials.map_or(&[][..], |it| &it.password);
-        let token = token.as_ref().map_or(&[][..], |token| token.as_bytes());
-        printable(text, user, &[password, token])
+        let provided = self.provider.as_ref().map(NodeProvider::recent).unwrap_or_default();
+        let known = || self.credentials.iter().chain(&provided);
+        let users: Vec<&[u8]> = known().filter_map(|it| it.user.as_deref()).collect();
+        let passwords = known().map(|it| &*it.password);
+        let secrets: Vec<&[u8]> =
+            passwords.chain(token.as_ref().map(|token| &token.as_bytes()[..])).collect();
+        printable(text, &users, &secrets)
     }
 
     pub(crate) fn database(&self) -> u32 {

@@ -140,6 +140,7 @@ pub mod blocking;
 mod builder;
 mod client;
 pub mod config;
+mod credentials;
 mod deadline;
 mod dial;
 mod driver;
@@ -170,6 +171,7 @@ pub use acquire::{Acquire, Acquiring, KeepAlive};
 pub use builder::Builder;
 pub use client::Redlock;
 pub use config::Config;
+pub use credentials::{Credentials, NodeName};
 pub use deadline::Deadline;
 pub use error::{
     AcquireError, AcquireErrorKind, BuildError, CheckError, Closed, EndpointError, ExtendError,

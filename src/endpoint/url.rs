@@ -6,7 +6,8 @@ use std::net::Ipv6Addr;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-use super::{Address, Credentials, DEFAULT_PATIENCE, Endpoint};
+use super::{Address, DEFAULT_PATIENCE, Endpoint};
+use crate::credentials::Credentials;
 use crate::error::EndpointError;
 
 /// Default port of Redis.
@@ -62,6 +63,7 @@ pub(super) fn parse(url: &str) -> Result<Endpoint, EndpointError> {
         address,
         tls: scheme == Scheme::Tls,
         credentials,
+        provider: None,
         database: number.map_or(Ok(0), database)?,
         connect_timeout: DEFAULT_PATIENCE,
         patience: DEFAULT_PATIENCE,

@@ -10,6 +10,10 @@ use redlock_protocol::MAX_NODES;
 #[expect(missing_docs, reason = "the variant's message names its fields")]
 pub enum BuildError {
     #[error(
+        "node {place} (`{endpoint}`) has credentials in its URL, and there is a provider of credentials: use one of both"
+    )]
+    CredentialsTwice { place: usize, endpoint: String },
+    #[error(
         "node {place} (`{endpoint}`) is configured twice: its vote would count twice; name each server once"
     )]
     DuplicateNode { place: usize, endpoint: String },
