@@ -25,6 +25,7 @@ use redlock_protocol::{Drift, RetryDelay};
 /// | wait | ttl + 1 s |
 /// | node_timeout | the smaller of 50 ms and ttl / 10 |
 /// | connect_timeout | 500 ms |
+/// | drift | 1 % and 2 ms |
 /// | min_validity | ttl / 4 |
 /// | extensions_max | 1 000 |
 /// | retry_delay | first delays below 5 ms, at most 200 ms; silence of at most 5 s |
@@ -45,6 +46,8 @@ pub struct Builder {
     canary_key: Vec<u8>,
     introduction_max_age: Duration,
     drift: Drift,
+    /// Allowance that the user asked for instead.
+    widened: Option<Drift>,
     retry: RetryDelay,
     credentials: Option<Arc<Provider>>,
     #[cfg(feature = "tls")]
@@ -77,6 +80,7 @@ impl Builder {
             canary_key: DEFAULT_CANARY_KEY.to_vec(),
             introduction_max_age: INTRODUCTION_MAX_AGE,
             drift: Drift::default(),
+            widened: None,
             retry: RetryDelay::default(),
             credentials: None,
             #[cfg(feature = "tls")]
@@ -147,9 +151,23 @@ impl Builder {
     }
 
     /// Sets the minimum validity: a lease with no more than this left is not delivered. It must be
-    /// less than the longest possible validity, which is the TTL minus 1 % and 2 ms for drift.
+    /// less than the longest possible validity, which is the TTL minus the allowance for drift (1 % and
+    /// 2 ms by default).
     pub fn min_validity(mut self, validity: Duration) -> Self {
         self.min_validity = Some(validity);
+        self
+    }
+
+    /// Widens the allowance for drift between the clocks of clients and nodes, for fleets with poor
+    /// clocks: a share of each TTL, in parts per million, and a constant. The default, 10 000 (1 %)
+    /// and 2 ms, is the least: neither can be narrowed. Give every client of the nodes the same
+    /// allowance.
+    ///
+    /// A lease ends that much before its TTL is over, and a quarantine lasts that much longer than
+    /// `fleet_max_ttl`. The allowance is for the difference of two clocks: 20 000 covers a client
+    /// that is 1 % slow and a node that is 1 % fast.
+    pub fn drift(mut self, share_ppm: u32, constant: Duration) -> Self {
+        self.widened = Some(Drift { share_ppm, constant });
         self
     }
 

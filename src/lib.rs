@@ -53,7 +53,7 @@
 //!
 //! | assumption | what breaks without it |
 //! | --- | --- |
-//! | clocks of clients and nodes do not drift apart by more than 1 % (half a per cent each) | C5 `drift-on-both-sides`, K8 `ten-percent` |
+//! | clocks of clients and nodes do not drift apart by more than 1 % (half a per cent each), or what [`Builder::drift`] allows for | C5 `drift-on-both-sides`, K8 `ten-percent` |
 //! | no node's wall clock is stepped forward | K2 `node-clock-jump` |
 //! | nodes neither delete single live keys nor restore old ones: no eviction, no `DEL` by an operator, no disk that loses acknowledged writes | D13 `eviction`, D14 `operator-deletes`, D6 `lying-disk` |
 //! | your promise in [`RestartGuard`] is true, and no client exceeds `fleet_max_ttl` | K3 `restart-without-persistence`, D8 `delayed-restart` |

@@ -38,7 +38,7 @@ use std::sync::Arc;
 use redlock_protocol::Token as OwnerToken;
 
 pub use self::terms::{AttemptError, Instant, Nodes};
-pub(crate) use self::tracing::TracingObserver;
+pub(crate) use self::tracing::{TracingObserver, warn_of};
 use crate::deadline::Deadline;
 use crate::environment::Endpoint;
 use crate::error::{AcquireErrorKind, ExtendErrorKind, LostReason};
@@ -174,6 +174,9 @@ pub enum Event<'a> {
         absent: Nodes,
         unconfirmed: Nodes,
     },
+    /// The connections to `node` and to `other` lead to the same server: its vote counts twice.
+    #[non_exhaustive]
+    SameServer { node: usize, other: usize },
     /// A command was handed to the connection to `node`. `owner` is the owner of the command, if
     /// any.
     #[non_exhaustive]

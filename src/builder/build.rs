@@ -10,10 +10,10 @@ use crate::credentials::NodeProvider;
 use crate::driver::Driver;
 use crate::environment::{Endpoint, Environment, TokioEnvironment};
 use crate::error::{BuildError, OptionError, TtlError};
-use crate::observe::Observers;
+use crate::observe::{self, Observers};
 use crate::restart_guard::RestartGuard;
 use crate::settings::{Settings, TTL_MAX};
-use redlock_protocol::{LinkConfig, MAX_NODES, NodeCount, NodeIndex};
+use redlock_protocol::{Drift, LinkConfig, MAX_NODES, NodeCount, NodeIndex};
 
 impl Builder {
     /// Builds the client. It opens no connection and starts no task before its first use.
@@ -30,6 +30,7 @@ impl Builder {
         };
         let ttl = self.ttl.ok_or(BuildError::Missing("ttl"))?;
         let fleet_max_ttl = self.fleet_max_ttl.ok_or(BuildError::Missing("fleet_max_ttl"))?;
+        let drift = self.allowance()?;
         let settings = Settings {
             nodes,
             ttl,
@@ -37,7 +38,7 @@ impl Builder {
             node_timeout: self.node_timeout.unwrap_or(DEFAULT_NODE_TIMEOUT.min(ttl / 10)),
             wait: self.wait,
             min_validity: self.min_validity,
-            drift: self.drift,
+            drift,
             retry: self.retry,
             extensions_max: self.extensions_max,
             connect_timeout: self.connect_timeout,
@@ -60,7 +61,7 @@ impl Builder {
             connect_timeout: self.connect_timeout,
             restart_guard: self.restart_guard.into(),
             fleet_max_ttl,
-            drift: self.drift,
+            drift,
             introduction_max_age: self.introduction_max_age,
         };
         #[cfg(feature = "tls")]
@@ -75,6 +76,7 @@ impl Builder {
             ..link
         };
         let links: Vec<LinkConfig> = nodes.iter().map(guarded).collect();
+        observe::warn_of(nodes, fleet_max_ttl);
         let observers = Observers::new(self.observers, &endpoints);
         let canary_key = self.canary_key.into_boxed_slice();
         let environment = self.environment.unwrap_or_else(|| Arc::new(TokioEnvironment::default()));
@@ -105,6 +107,20 @@ impl Builder {
             guards[place] = guard;
         }
         Ok(guards)
+    }
+
+    /// Returns the allowance for drift, which is never narrower than the default, except in
+    /// simulators.
+    fn allowance(&self) -> Result<Drift, OptionError> {
+        let least = Drift::default();
+        match self.widened {
+            Some(Drift { share_ppm, constant })
+                if share_ppm < least.share_ppm || constant < least.constant =>
+            {
+                Err(OptionError::Drift { share_ppm, constant })
+            }
+            widened => Ok(widened.unwrap_or(self.drift)),
+        }
     }
 
     fn endpoints(&self) -> Result<Vec<Endpoint>, BuildError> {

@@ -89,3 +89,16 @@ fn credentials_have_one_source() {
     assert_eq!(refused(twice), BuildError::CredentialsTwice { place: 1, endpoint });
     assert!(provided(["redis://a", "redis://b", "redis://c"]).build().is_ok());
 }
+
+#[test]
+fn drift_can_be_widened_only() {
+    for (share_ppm, constant) in [(9_999, 2 * MS), (10_000, MS), (0, SECOND)] {
+        let refusal = OptionError::Drift { share_ppm, constant };
+        assert_eq!(refused(builder().drift(share_ppm, constant)), refusal.into());
+    }
+    assert!(builder().drift(10_000, 2 * MS).build().is_ok());
+    let (ttl, why) = (10 * SECOND, TtlError::WithinDrift);
+    assert_eq!(refused(builder().drift(1_000_000, 2 * MS)), OptionError::Ttl { ttl, why }.into());
+    assert!(builder().drift(20_000, 2 * MS).min_validity(9_797 * MS).build().is_ok());
+    assert!(builder().drift(20_000, 2 * MS).min_validity(9_798 * MS).build().is_err());
+}

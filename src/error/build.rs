@@ -44,6 +44,11 @@ pub enum OptionError {
     #[error("a connect timeout of {connect_timeout:?}: must be 1 ms to 1 minute")]
     ConnectTimeout { connect_timeout: Duration },
     #[error(
+        "an allowance for drift of {share_ppm} parts per million and {constant:?}: it can be widened only, \
+         from 10000 (1 %) and 2 ms"
+    )]
+    Drift { share_ppm: u32, constant: Duration },
+    #[error(
         "resources {first} and {second}, counted from 0, have the same name; name each lock once"
     )]
     DuplicateResource { first: usize, second: usize },
@@ -155,7 +160,9 @@ pub enum TtlError {
     #[error("not a whole number of milliseconds")]
     SubMillisecond,
     /// The lease would be over when it begins.
-    #[error("not longer than the drift allowance of 1 % and 2 ms")]
+    #[error(
+        "not longer than the allowance for drift (1 % and 2 ms, unless `Builder::drift` widened it)"
+    )]
     WithinDrift,
     /// Zero, which servers refuse.
     #[error("zero")]
