@@ -24,7 +24,7 @@
 //! [`Lease::guard`] drop work as soon as its lease is over. [`Redlock::inspect`] checks the servers
 //! before an application relies on them. [`Redlock::acquire_all`] and [`Redlock::semaphore`] acquire
 //! all or one of several locks (module [`many`]). The directory `examples` has example programs;
-//! `docs/operations.md` is for operators of the servers.
+//! the module [`guide`] has guides for developers and operators.
 //!
 //! # What it guarantees
 //!
@@ -110,7 +110,7 @@
 //!
 //! The client needs tokio with its network enabled, on Linux, Android or an Apple system. It
 //! measures leases with a clock that counts time asleep, and supports no such clock on other
-//! systems. [`Builder::build`] opens no connection and starts no task, so a client may be a
+//! systems ([`guide::systems`]). [`Builder::build`] opens no connection and starts no task, so a client may be a
 //! `static`. Dropping a lease or a future never blocks and needs no runtime.
 //!
 //! | activity | runs on | consequence |
@@ -147,6 +147,7 @@ mod driver;
 mod endpoint;
 pub mod environment;
 mod error;
+pub mod guide;
 mod health;
 mod inspect;
 mod introduction;
