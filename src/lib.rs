@@ -133,6 +133,14 @@
 
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+compile_error!(
+    "redlock-client does not support this system: it lacks a known clock that counts time asleep and can \
+     be read without unsafe code, and a timer on that clock. Linux, Android and Apple systems have both; \
+     docs/guide/systems.md says what each other system would need. All further errors follow from this one."
+);
 
 mod acquire;
 mod attend;

@@ -242,7 +242,7 @@ impl Driver {
     /// or its runtime has ended.
     fn disconnect(&self, state: &mut State, node: NodeIndex, why: Option<Arc<str>>) {
         let entry = &mut state.nodes[node.get()];
-        (entry.epoch, entry.run_id) = (None, None);
+        entry.epoch = None;
         entry.outgoing.clear();
         entry.pipeline.clear();
         let (node, error) = (node.get(), why.as_deref());
@@ -251,6 +251,7 @@ impl Driver {
         } else if let Some(error) = error {
             self.tell(|| Told::ConnectFailed { node, error });
         }
+        entry.run_id = None;
         if why.is_some() {
             (entry.last_error, entry.error_at) = (why, state.clock);
         }

@@ -27,8 +27,6 @@ const CLOCK: rustix::time::ClockId = rustix::time::ClockId::Boottime;
 /// `CLOCK_MONOTONIC_RAW` there.
 #[cfg(target_vendor = "apple")]
 const CLOCK: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
-#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
-compile_error!("a lease needs a clock that counts time asleep, and none is known for this system");
 
 /// Environment on a tokio runtime with its network enabled.
 #[derive(Clone, Debug, Default)]
