@@ -5,6 +5,7 @@ mod blocking;
 mod cancellation;
 mod closing;
 mod connections;
+mod credentials;
 mod docs;
 mod extension;
 mod handle;
