@@ -15,7 +15,7 @@ use crate::client::Redlock;
 use crate::error::{AcquireError, OptionError, WithError};
 use crate::lease::Lease;
 use crate::resource::Resource;
-use crate::work::hold;
+use crate::work::{flat, hold};
 
 /// An acquisition that has not begun: add options, then `.await` it.
 ///
@@ -178,6 +178,35 @@ impl Acquire<'_> {
     pub async fn with<T>(self, work: impl AsyncFnOnce(&Lease) -> T) -> Result<T, WithError<T>> {
         hold(self.await, work).await
     }
+
+    /// As [`Acquire::with`], for work that returns a `Result`: one `?` is enough.
+    ///
+    /// ```no_run
+    /// # async fn example(redlock: redlock_client::Redlock) -> Result<(), Box<dyn std::error::Error>> {
+    /// use redlock_client::Lease;
+    ///
+    /// let acquire = redlock.acquire("import");
+    /// let rows = acquire.try_with(async |_: &Lease| import().await).await?;
+    /// println!("imported {rows} rows");
+    /// # async fn import() -> Result<u64, Box<dyn std::error::Error>> { Ok(1) }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The work's own error; or, converted into its type, a [`WithError`] if the lock was not
+    /// acquired or the lease ended before the work did. A value that came too late is dropped;
+    /// [`Acquire::with`] returns it.
+    pub async fn try_with<T, E>(
+        self,
+        work: impl AsyncFnOnce(&Lease) -> Result<T, E>,
+    ) -> Result<T, E>
+    where
+        E: From<WithError<()>>,
+    {
+        flat(self.with(work).await)
+    }
 }
 
 impl<'a> IntoFuture for Acquire<'a> {
@@ -234,7 +263,7 @@ impl Future for Acquiring<'_> {
         let acquired = redlock.driver().serve(|it| it.poll_acquired(lock, context));
         let acquired = core::task::ready!(acquired);
         self.polled = Polled::Done;
-        Poll::Ready(acquired.map(|grant| Lease::new(redlock.clone(), lock, grant)))
+        Poll::Ready(acquired.map(|(grant, name)| Lease::new(redlock.clone(), lock, grant, name)))
     }
 }
 

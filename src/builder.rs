@@ -1,19 +1,20 @@
 //! Configuration of a client.
 
+mod build;
+
+use core::future::Future;
 use core::time::Duration;
+use std::error::Error;
 use std::sync::Arc;
 
-use crate::blocking;
 use crate::client::Redlock;
-use crate::driver::Driver;
-use crate::environment::{Endpoint, Environment, TokioEnvironment};
-use crate::error::{BuildError, OptionError, TtlError};
-use crate::observe::{Observer, Observers};
+use crate::credentials::{Credentials, NodeName, Provider};
+use crate::environment::{Environment, TokioEnvironment};
+use crate::observe::Observer;
 use crate::restart_guard::RestartGuard;
-use crate::settings::{Settings, TTL_MAX};
 #[cfg(feature = "tls")]
 use crate::tls::TlsConfig;
-use redlock_protocol::{Drift, LinkConfig, MAX_NODES, NodeCount, NodeIndex, RetryDelay};
+use redlock_protocol::{Drift, RetryDelay};
 
 /// Configures a [`Redlock`].
 ///
@@ -24,6 +25,7 @@ use redlock_protocol::{Drift, LinkConfig, MAX_NODES, NodeCount, NodeIndex, Retry
 /// | wait | ttl + 1 s |
 /// | node_timeout | the smaller of 50 ms and ttl / 10 |
 /// | connect_timeout | 500 ms |
+/// | drift | 1 % and 2 ms |
 /// | min_validity | ttl / 4 |
 /// | extensions_max | 1 000 |
 /// | retry_delay | first delays below 5 ms, at most 200 ms; silence of at most 5 s |
@@ -44,7 +46,10 @@ pub struct Builder {
     canary_key: Vec<u8>,
     introduction_max_age: Duration,
     drift: Drift,
+    /// Allowance that the user asked for instead.
+    widened: Option<Drift>,
     retry: RetryDelay,
+    credentials: Option<Arc<Provider>>,
     #[cfg(feature = "tls")]
     tls: TlsConfig,
     /// `None` for the default: a [`TokioEnvironment`].
@@ -75,7 +80,9 @@ impl Builder {
             canary_key: DEFAULT_CANARY_KEY.to_vec(),
             introduction_max_age: INTRODUCTION_MAX_AGE,
             drift: Drift::default(),
+            widened: None,
             retry: RetryDelay::default(),
+            credentials: None,
             #[cfg(feature = "tls")]
             tls: TlsConfig::new(),
             environment: None,
@@ -83,10 +90,19 @@ impl Builder {
         }
     }
 
-    /// Sets the nodes, as `redis://[user[:password]@]host[:port][/database]`, the same with
-    /// `rediss://` (feature `tls`), or `unix://[user[:password]@]/path[?db=database]`. In a user, a
-    /// password or a path, every character other than letters, digits, `-`, `_`, `.` and `~` is
-    /// written as `%` and two hexadecimal digits.
+    /// Sets the nodes, each by a URL.
+    ///
+    /// | URL | connection |
+    /// | --- | --- |
+    /// | `redis://[user[:password]@]host[:port][/database]` | TCP; also `valkey://` |
+    /// | `rediss://…` | TLS (feature `tls`); also `valkeys://` |
+    /// | `unix://[user[:password]@]/path[?db=database]` | Unix socket; also `redis+unix://` and `valkey+unix://`, with the options `user` and `pass`, too |
+    ///
+    /// In a user, a password or a path, every character other than letters, digits, `-`, `_`, `.`
+    /// and `~` is written as `%` and two hexadecimal digits. All addresses of a host are tried. This
+    /// is the dialect of redis-rs, except that `#insecure` and `?protocol=resp2` are rejected:
+    /// certificates are always verified, and the client speaks RESP3 with servers that do
+    /// (`?protocol=resp3` changes nothing).
     ///
     /// The nodes must be independent masters, an odd number of them, at most nine. Every client
     /// must be given the same nodes.
@@ -135,9 +151,23 @@ impl Builder {
     }
 
     /// Sets the minimum validity: a lease with no more than this left is not delivered. It must be
-    /// less than the longest possible validity, which is the TTL minus 1 % and 2 ms for drift.
+    /// less than the longest possible validity, which is the TTL minus the allowance for drift (1 % and
+    /// 2 ms by default).
     pub fn min_validity(mut self, validity: Duration) -> Self {
         self.min_validity = Some(validity);
+        self
+    }
+
+    /// Widens the allowance for drift between the clocks of clients and nodes, for fleets with poor
+    /// clocks: a share of each TTL, in parts per million, and a constant. The default, 10 000 (1 %)
+    /// and 2 ms, is the least: neither can be narrowed. Give every client of the nodes the same
+    /// allowance.
+    ///
+    /// A lease ends that much before its TTL is over, and a quarantine lasts that much longer than
+    /// `fleet_max_ttl`. The allowance is for the difference of two clocks: 20 000 covers a client
+    /// that is 1 % slow and a node that is 1 % fast.
+    pub fn drift(mut self, share_ppm: u32, constant: Duration) -> Self {
+        self.widened = Some(Drift { share_ppm, constant });
         self
     }
 
@@ -203,6 +233,41 @@ impl Builder {
         self
     }
 
+    /// Sets a provider of credentials, for passwords that expire: tokens of a cloud's IAM or Entra ID,
+    /// secrets of Vault. It is asked at each new connection to a node, after the connection is open;
+    /// the URLs have no credentials then.
+    ///
+    /// ```
+    /// use redlock_client::{Credentials, NodeName, Redlock};
+    ///
+    /// let builder = Redlock::builder()
+    ///     .nodes(["rediss://a.example", "rediss://b.example", "rediss://c.example"])
+    ///     .credentials(async |node: NodeName| {
+    ///         let token = token_for(&node.node).await?;
+    ///         Ok::<_, std::io::Error>(Credentials::new("invoices", token))
+    ///     });
+    /// # async fn token_for(_: &str) -> std::io::Result<String> { Ok(String::new()) }
+    /// ```
+    ///
+    /// A connection has the connect timeout for everything, the provider's answer included: keep the
+    /// token, and renew it before it expires. An error of the provider is the reason of the failed
+    /// connection, in the node's answers, in [`Health`](crate::Health) and in the log, with the texts
+    /// of its causes; the client dials again as after every failure. An open connection keeps the
+    /// credentials that it began with. If the server closes it when they expire, the next one has new
+    /// ones. Neither user nor password is ever shown.
+    pub fn credentials<F, A, E>(mut self, provider: F) -> Self
+    where
+        F: Fn(NodeName) -> A + Send + Sync + 'static,
+        A: Future<Output = Result<Credentials, E>> + Send + 'static,
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        self.credentials = Some(Arc::new(move |node| {
+            let asked = provider(node);
+            Box::pin(async move { asked.await.map_err(Into::into) })
+        }));
+        self
+    }
+
     /// Sets the TLS configuration of the nodes with a `rediss://` URL. By default, the system's
     /// trust store is used.
     #[cfg(feature = "tls")]
@@ -243,121 +308,9 @@ impl Builder {
         self.retry = retry;
         self
     }
-
-    /// Builds the client. It opens no connection and starts no task before its first use.
-    ///
-    /// # Errors
-    ///
-    /// If a required setting is missing, or a setting cannot be met safely.
-    pub fn build(self) -> Result<Redlock, BuildError> {
-        let mut endpoints = self.endpoints()?;
-        let nodes = match NodeCount::new(endpoints.len()) {
-            Some(nodes) => nodes,
-            None if endpoints.is_empty() => return Err(BuildError::NoNodes),
-            None => return Err(BuildError::TooManyNodes(endpoints.len())),
-        };
-        let ttl = self.ttl.ok_or(BuildError::Missing("ttl"))?;
-        let fleet_max_ttl = self.fleet_max_ttl.ok_or(BuildError::Missing("fleet_max_ttl"))?;
-        let settings = Settings {
-            nodes,
-            ttl,
-            fleet_max_ttl,
-            node_timeout: self.node_timeout.unwrap_or(DEFAULT_NODE_TIMEOUT.min(ttl / 10)),
-            wait: self.wait,
-            min_validity: self.min_validity,
-            drift: self.drift,
-            retry: self.retry,
-            extensions_max: self.extensions_max,
-            connect_timeout: self.connect_timeout,
-            guards: self.guards(nodes)?,
-        };
-        settings.validate(ttl, settings.min_validity(ttl))?;
-        if fleet_max_ttl > TTL_MAX {
-            return Err(OptionError::Ttl { ttl: fleet_max_ttl, why: TtlError::Absurd }.into());
-        }
-        let connect_timeout = self.connect_timeout;
-        if !(CONNECT_TIMEOUT_MIN..=CONNECT_TIMEOUT_MAX).contains(&connect_timeout) {
-            return Err(OptionError::ConnectTimeout { connect_timeout }.into());
-        }
-        let (bytes, most) = (self.canary_key.len(), CANARY_KEY_BYTES_MAX);
-        if !(1..=most).contains(&bytes) {
-            return Err(OptionError::CanaryKey { bytes, most }.into());
-        }
-        let link = LinkConfig {
-            node_timeout: settings.node_timeout,
-            connect_timeout: self.connect_timeout,
-            restart_guard: self.restart_guard.into(),
-            fleet_max_ttl,
-            drift: self.drift,
-            introduction_max_age: self.introduction_max_age,
-        };
-        #[cfg(feature = "tls")]
-        if endpoints.iter().any(Endpoint::is_tls) {
-            let connector = self.tls.connector()?;
-            endpoints.iter_mut().try_for_each(|endpoint| endpoint.set_tls(&connector))?;
-        }
-        let (connect_timeout, patience) = (link.connect_timeout, link.patience());
-        endpoints.iter_mut().for_each(|endpoint| endpoint.set_times(connect_timeout, patience));
-        let guarded = |node: NodeIndex| LinkConfig {
-            restart_guard: settings.guards[node.get()].into(),
-            ..link
-        };
-        let links: Vec<LinkConfig> = nodes.iter().map(guarded).collect();
-        let observers = Observers::new(self.observers, &endpoints);
-        let canary_key = self.canary_key.into_boxed_slice();
-        let environment = self.environment.unwrap_or_else(|| Arc::new(TokioEnvironment::default()));
-        let driver = Driver::new(environment, observers, endpoints, canary_key, &links);
-        Ok(Redlock::new(driver, settings))
-    }
-
-    /// Builds a client for threads without `async`, on a [background
-    /// thread](Builder::background_thread) that starts with its first use. See
-    /// [`blocking`](crate::blocking).
-    ///
-    /// # Errors
-    ///
-    /// Same as for [`Builder::build`].
-    pub fn build_blocking(mut self) -> Result<blocking::Redlock, BuildError> {
-        let background = || Arc::new(TokioEnvironment::in_background()) as Arc<dyn Environment>;
-        self.environment.get_or_insert_with(background);
-        self.build().map(blocking::Redlock::new)
-    }
-
-    /// Returns the promise about each node's memory, by place.
-    fn guards(&self, nodes: NodeCount) -> Result<[RestartGuard; MAX_NODES], BuildError> {
-        let mut guards = [self.restart_guard; MAX_NODES];
-        for &(place, guard) in &self.guards {
-            if place >= nodes.get() {
-                return Err(BuildError::GuardWithoutNode { place, nodes: nodes.get() });
-            }
-            guards[place] = guard;
-        }
-        Ok(guards)
-    }
-
-    fn endpoints(&self) -> Result<Vec<Endpoint>, BuildError> {
-        if self.nodes.len() > MAX_NODES {
-            return Err(BuildError::TooManyNodes(self.nodes.len()));
-        }
-        let mut endpoints: Vec<Endpoint> = Vec::with_capacity(self.nodes.len());
-        for (place, url) in self.nodes.iter().enumerate() {
-            let endpoint: Endpoint = url.parse()?;
-            if endpoints.iter().any(|other| other.is_same_node(&endpoint)) {
-                let endpoint = endpoint.to_string();
-                return Err(BuildError::DuplicateNode { place, endpoint });
-            }
-            endpoints.push(endpoint);
-        }
-        Ok(endpoints)
-    }
 }
 
-const DEFAULT_NODE_TIMEOUT: Duration = Duration::from_millis(50);
 const SILENCE_MIN: Duration = Duration::from_millis(100);
-const CONNECT_TIMEOUT_MIN: Duration = Duration::from_millis(1);
-const CONNECT_TIMEOUT_MAX: Duration = Duration::from_secs(60);
-/// Longest name of a canary, in bytes: every introduction carries it.
-const CANARY_KEY_BYTES_MAX: usize = 4_096;
 pub(crate) const DEFAULT_CANARY_KEY: &[u8] = b"redlock-client:canary";
 /// Time for which an introduction is valid, unless every vote is verified.
 const INTRODUCTION_MAX_AGE: Duration = Duration::from_secs(1);

@@ -2,6 +2,7 @@
 
 mod handshake;
 
+use std::error::Error;
 use std::io;
 use std::sync::Arc;
 
@@ -27,6 +28,9 @@ pub(crate) enum DialError {
     Io(#[from] io::Error),
     #[error(transparent)]
     Malformed(#[from] Malformed),
+    /// Error of the application's provider of credentials, with its causes.
+    #[error("the provider of credentials failed: {0}")]
+    Credentials(String),
     /// Error text of the server, in printable form.
     #[error("{0}")]
     Refused(Arc<str>),
@@ -51,6 +55,18 @@ pub(crate) async fn dial(
     #[cfg(feature = "tls")]
     let stream = endpoint.secure(stream).await?;
     let mut stream = stream;
-    let (decoder, is_tracked) = handshake(&mut stream, endpoint).await?;
+    // After the connection is there: a dead node costs the provider nothing.
+    let credentials =
+        endpoint.credentials().await.map_err(|error| DialError::Credentials(causes(&*error)))?;
+    let (decoder, is_tracked) = handshake(&mut stream, endpoint, credentials.as_ref()).await?;
     Ok(Dialed { stream, decoder, is_tracked })
 }
+
+/// Returns the texts of the error and its causes.
+fn causes(error: &(dyn Error + 'static)) -> String {
+    let texts = core::iter::successors(Some(error), |&error| error.source());
+    texts.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+#[cfg(test)]
+mod tests;

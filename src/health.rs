@@ -63,6 +63,17 @@ impl From<redlock_protocol::Standing> for Standing {
     }
 }
 
+/// Displays the standing in words, as in "quarantined for 12.3s".
+impl fmt::Display for Standing {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Counts => formatter.write_str("counts"),
+            Self::NotKnown => formatter.write_str("does not count"),
+            Self::Quarantined(left) => write!(formatter, "quarantined for {left:.1?}"),
+        }
+    }
+}
+
 impl fmt::Display for Health {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verdict = match (self.is_closed, self.has_quorum) {
@@ -78,14 +89,10 @@ impl fmt::Display for Health {
 impl fmt::Display for NodeHealth {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}: ", self.node)?;
-        match (self.connected, self.standing, &self.last_error) {
-            (true, Standing::Counts, _) => formatter.write_str("connected, counts")?,
-            (true, Standing::NotKnown, _) => formatter.write_str("connected, does not count")?,
-            (true, Standing::Quarantined(left), _) => {
-                write!(formatter, "connected, quarantined for {left:.1?}")?;
-            }
-            (false, _, Some(_)) => formatter.write_str("away")?,
-            (false, _, None) => formatter.write_str("not connected")?,
+        match (self.connected, &self.last_error) {
+            (true, _) => write!(formatter, "connected, {}", self.standing)?,
+            (false, Some(_)) => formatter.write_str("away")?,
+            (false, None) => formatter.write_str("not connected")?,
         }
         if let Some(round_trip) = self.round_trip.filter(|_| self.connected) {
             write!(formatter, ", {round_trip:.1?} a round trip")?;

@@ -26,17 +26,49 @@ pub struct Lease {
     redlock: Redlock,
     lock: LockId,
     grant: Grant,
+    resource: Arc<[u8]>,
 }
 
 impl Lease {
-    pub(crate) fn new(redlock: Redlock, lock: LockId, grant: Grant) -> Self {
-        Self { redlock, lock, grant }
+    pub(crate) fn new(redlock: Redlock, lock: LockId, grant: Grant, resource: Arc<[u8]>) -> Self {
+        Self { redlock, lock, grant, resource }
+    }
+
+    /// Returns the name of the locked resource; for a permit of a semaphore, that of its lock.
+    #[must_use]
+    pub fn resource(&self) -> &[u8] {
+        &self.resource
     }
 
     /// Returns the instant at which the lease is over.
     #[must_use]
     pub fn deadline(&self) -> Deadline {
         Deadline(self.driver().deadline(self.lock).unwrap_or(self.grant.deadline))
+    }
+
+    /// Returns the instant at which the lease is over on tokio's clock, for `timeout_at` and
+    /// `sleep_until`. If the lease is over, returns the present instant.
+    ///
+    /// The conversion loses the clock. A [`Deadline`] is on a clock that counts time asleep; tokio's
+    /// is monotonic and stops while the machine is suspended. After a suspend the returned instant is
+    /// too late by the time asleep. It is also a snapshot: a later extension, or a loss of the lease,
+    /// does not move it. So it limits a wait, but does not prove that the lease is alive: for that
+    /// use [`Lease::check`], [`Lease::lost`] or [`Lease::guard`].
+    ///
+    /// ```no_run
+    /// # async fn example(lease: redlock_client::Lease) -> Result<(), Box<dyn std::error::Error>> {
+    /// let reply = tokio::time::timeout_at(lease.tokio_deadline(), ask()).await?;
+    /// lease.check(core::time::Duration::from_secs(1))?; // the machine may have been asleep
+    /// println!("{reply}");
+    /// # async fn ask() -> u64 { 1 }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn tokio_deadline(&self) -> tokio::time::Instant {
+        // Read before the lease's own clock: a pause between the two makes the result earlier.
+        let now = tokio::time::Instant::now();
+        now.checked_add(self.remaining()).unwrap_or(now)
     }
 
     /// Returns the time left. The value is a snapshot: it is outdated as soon as it is returned.
@@ -254,6 +286,7 @@ fn released(outcome: ReleaseOutcome, driver: &Driver) -> Released {
 impl fmt::Debug for Lease {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut fields = formatter.debug_struct("Lease");
+        fields.field("resource", &format_args!("{}", self.resource.escape_ascii()));
         fields.field("owner", self.owner()).field("remaining", &self.remaining());
         fields.finish_non_exhaustive()
     }

@@ -24,7 +24,7 @@
 //! [`Lease::guard`] drop work as soon as its lease is over. [`Redlock::inspect`] checks the servers
 //! before an application relies on them. [`Redlock::acquire_all`] and [`Redlock::semaphore`] acquire
 //! all or one of several locks (module [`many`]). The directory `examples` has example programs;
-//! `docs/operations.md` is for operators of the servers.
+//! the module [`guide`] has guides for developers and operators.
 //!
 //! # What it guarantees
 //!
@@ -53,7 +53,7 @@
 //!
 //! | assumption | what breaks without it |
 //! | --- | --- |
-//! | clocks of clients and nodes do not drift apart by more than 1 % (half a per cent each) | C5 `drift-on-both-sides`, K8 `ten-percent` |
+//! | clocks of clients and nodes do not drift apart by more than 1 % (half a per cent each), or what [`Builder::drift`] allows for | C5 `drift-on-both-sides`, K8 `ten-percent` |
 //! | no node's wall clock is stepped forward | K2 `node-clock-jump` |
 //! | nodes neither delete single live keys nor restore old ones: no eviction, no `DEL` by an operator, no disk that loses acknowledged writes | D13 `eviction`, D14 `operator-deletes`, D6 `lying-disk` |
 //! | your promise in [`RestartGuard`] is true, and no client exceeds `fleet_max_ttl` | K3 `restart-without-persistence`, D8 `delayed-restart` |
@@ -85,6 +85,7 @@
 //! | --- | --- |
 //! | `tls` | `rediss://`, by rustls. No option turns verification off. |
 //! | `metrics` | counters, gauges and histograms on the `metrics` facade; `docs/metrics.md` has the names |
+//! | `serde` | deserialization of [`Config`], the settings that an operator chooses |
 //! | `testing` | the module `testing`: nodes in memory, for unit tests of code that locks |
 //!
 //! No feature is on by default. Every build logs to `tracing` under the target `redlock_client`.
@@ -109,7 +110,7 @@
 //!
 //! The client needs tokio with its network enabled, on Linux, Android or an Apple system. It
 //! measures leases with a clock that counts time asleep, and supports no such clock on other
-//! systems. [`Builder::build`] opens no connection and starts no task, so a client may be a
+//! systems ([`guide::systems`]). [`Builder::build`] opens no connection and starts no task, so a client may be a
 //! `static`. Dropping a lease or a future never blocks and needs no runtime.
 //!
 //! | activity | runs on | consequence |
@@ -132,18 +133,29 @@
 
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+compile_error!(
+    "redlock-client does not support this system: it lacks a known clock that counts time asleep and can \
+     be read without unsafe code, and a timer on that clock. Linux, Android and Apple systems have both; \
+     docs/guide/systems.md says what each other system would need. All further errors follow from this one."
+);
 
 mod acquire;
 mod attend;
 pub mod blocking;
 mod builder;
 mod client;
+pub mod config;
+mod credentials;
 mod deadline;
 mod dial;
 mod driver;
 mod endpoint;
 pub mod environment;
 mod error;
+pub mod guide;
 mod health;
 mod inspect;
 mod introduction;
@@ -167,6 +179,8 @@ mod work;
 pub use acquire::{Acquire, Acquiring, KeepAlive};
 pub use builder::Builder;
 pub use client::Redlock;
+pub use config::Config;
+pub use credentials::{Credentials, NodeName};
 pub use deadline::Deadline;
 pub use error::{
     AcquireError, AcquireErrorKind, BuildError, CheckError, Closed, EndpointError, ExtendError,

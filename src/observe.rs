@@ -38,7 +38,7 @@ use std::sync::Arc;
 use redlock_protocol::Token as OwnerToken;
 
 pub use self::terms::{AttemptError, Instant, Nodes};
-pub(crate) use self::tracing::TracingObserver;
+pub(crate) use self::tracing::{TracingObserver, warn_of};
 use crate::deadline::Deadline;
 use crate::environment::Endpoint;
 use crate::error::{AcquireErrorKind, ExtendErrorKind, LostReason};
@@ -174,6 +174,9 @@ pub enum Event<'a> {
         absent: Nodes,
         unconfirmed: Nodes,
     },
+    /// The connections to `node` and to `other` lead to the same server: its vote counts twice.
+    #[non_exhaustive]
+    SameServer { node: usize, other: usize },
     /// A command was handed to the connection to `node`. `owner` is the owner of the command, if
     /// any.
     #[non_exhaustive]
@@ -206,6 +209,23 @@ pub enum Operation {
     TimeLeft,
 }
 
+impl Operation {
+    /// Returns the purpose as one word, for logs and metrics. The words are stable, like the names
+    /// of the variants.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Extend => "extend",
+            Self::Introduce => "introduce",
+            Self::Look => "look",
+            Self::Read => "read",
+            Self::Release => "release",
+            Self::Set => "set",
+            Self::TimeLeft => "time_left",
+        }
+    }
+}
+
 /// A node's answer to a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -216,6 +236,19 @@ pub enum Answer {
     No,
     /// Positive: set, extended, deleted, or introduced, or the key has time left.
     Yes,
+}
+
+impl Answer {
+    /// Returns the answer as one word, for logs and metrics. The words are stable, like the names
+    /// of the variants.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::No => "no",
+            Self::Yes => "yes",
+        }
+    }
 }
 
 /// All observers of one client.

@@ -16,9 +16,9 @@ const HIDDEN: char = '…';
 const ECHO: &[u8] = b", with args beginning with";
 
 /// Returns `text` in printable characters, without repeated arguments of a command. `…` replaces
-/// each of `secrets`, and `user` where it is a word of its own: a short user name may be part of
-/// ordinary words.
-pub(crate) fn printable(text: &[u8], user: &[u8], secrets: &[&[u8]]) -> Arc<str> {
+/// each of `secrets`, and each of `users` where it is a word of its own: a short user name may be
+/// part of ordinary words.
+pub(crate) fn printable(text: &[u8], users: &[&[u8]], secrets: &[&[u8]]) -> Arc<str> {
     let text = &text[..find(text, ECHO).unwrap_or(text.len())];
     let mut shown = String::new();
     let mut at = 0;
@@ -29,8 +29,8 @@ pub(crate) fn printable(text: &[u8], user: &[u8], secrets: &[&[u8]]) -> Arc<str>
         }
         let is_here = |it: &&&[u8]| !it.is_empty() && text[at..].starts_with(it);
         let secrets = secrets.iter().filter(is_here).map(|secret| secret.len());
-        let user = Some(user.len()).filter(|_| is_word(text, at, user));
-        if let Some(length) = secrets.chain(user).max() {
+        let users = users.iter().filter(|user| is_word(text, at, user)).map(|user| user.len());
+        if let Some(length) = secrets.chain(users).max() {
             shown.push(HIDDEN);
             at += length;
             continue;
@@ -97,14 +97,14 @@ mod tests {
     #[test]
     fn of_two_secrets_the_longer_one_is_hidden() {
         let secrets: [&[u8]; 3] = [b"", b"lock", b"locksmith"];
-        let shown = printable(b"NOPERM User locksmith has no permissions", b"", &secrets);
+        let shown = printable(b"NOPERM User locksmith has no permissions", &[], &secrets);
         assert_eq!(&*shown, "NOPERM User … has no permissions");
     }
 
     #[test]
     fn a_user_is_hidden_where_it_is_a_word() {
         let text = b"has: NOPERM User has has no permissions, phase hash 'has'";
-        let shown = printable(text, b"has", &[]);
+        let shown = printable(text, &[b"has"], &[]);
         assert_eq!(&*shown, "…: NOPERM User … … no permissions, phase hash '…'");
     }
 }

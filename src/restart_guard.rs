@@ -16,6 +16,25 @@ pub enum RestartGuard {
     Quarantine,
 }
 
+impl RestartGuard {
+    /// Returns the promise as a word, the one of [`Config`](crate::Config): `durable`,
+    /// `delayed-restart` or `quarantine`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Durable => "durable",
+            Self::DelayedRestart => "delayed-restart",
+            Self::Quarantine => "quarantine",
+        }
+    }
+
+    /// Returns the promise with this word.
+    pub(crate) fn of(word: &str) -> Option<Self> {
+        let all = [Self::Durable, Self::DelayedRestart, Self::Quarantine];
+        all.into_iter().find(|guard| guard.as_str() == word)
+    }
+}
+
 impl From<RestartGuard> for redlock_protocol::RestartGuard {
     fn from(guard: RestartGuard) -> Self {
         match guard {

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use redlock_client::config::parse_duration;
 
-use crate::duration::parse;
 use crate::exit::TAKEN;
 use crate::guard::Guard;
 
@@ -89,10 +89,10 @@ pub(crate) struct Nodes {
     #[arg(long, value_name = "FILE", env = "REDLOCK_CONFIG")]
     pub(crate) config: Option<PathBuf>,
     /// Longest TTL that any client of the nodes uses, in any service
-    #[arg(long, value_name = "DURATION", env = "REDLOCK_FLEET_MAX_TTL", value_parser = parse)]
+    #[arg(long, value_name = "DURATION", env = "REDLOCK_FLEET_MAX_TTL", value_parser = parse_duration)]
     pub(crate) fleet_max_ttl: Option<Duration>,
     /// Time that a node has to answer [default: 50ms, or a tenth of the TTL if that is less]
-    #[arg(long, value_name = "DURATION", env = "REDLOCK_NODE_TIMEOUT", value_parser = parse)]
+    #[arg(long, value_name = "DURATION", env = "REDLOCK_NODE_TIMEOUT", value_parser = parse_duration)]
     pub(crate) node_timeout: Option<Duration>,
     /// Promise about the nodes' memory [default: quarantine, which promises nothing]
     #[arg(long, value_name = "PROMISE", env = "REDLOCK_RESTART_GUARD", value_enum)]
@@ -107,16 +107,16 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) nodes: Nodes,
     /// Time until the lock of a crashed `redlock` is free [default: 30s, or the fleet's longest TTL]
-    #[arg(long, value_name = "DURATION", env = "REDLOCK_TTL", value_parser = parse)]
+    #[arg(long, value_name = "DURATION", env = "REDLOCK_TTL", value_parser = parse_duration)]
     pub(crate) ttl: Option<Duration>,
     /// Time to wait for the lock; 0 tries once
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse)]
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration)]
     pub(crate) wait: Duration,
     /// Time after which the lease ends, and the command with it
-    #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = parse)]
+    #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = parse_duration)]
     pub(crate) limit: Duration,
     /// Time from SIGTERM to SIGKILL; less than half of the TTL [default: 10s, or a third of the TTL]
-    #[arg(long, value_name = "DURATION", value_parser = parse)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) grace: Option<Duration>,
     /// Exit code if somebody else has the lock
     #[arg(short = 'E', long, value_name = "CODE", default_value_t = TAKEN)]

@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
-mod duration;
 mod exit;
 mod guard;
 mod inspect;

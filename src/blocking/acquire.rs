@@ -8,6 +8,7 @@ use crate::acquire::KeepAlive;
 use crate::error::{AcquireError, LostReason, ResourceError, WithError};
 use crate::many::{Permits, Resources};
 use crate::resource::Resource;
+use crate::work::flat;
 
 /// An acquisition that has not begun: add options, then call `block`.
 ///
@@ -89,6 +90,19 @@ impl Acquire<'_> {
     pub fn with<T>(self, work: impl FnOnce(&Lease) -> T) -> Result<T, WithError<T>> {
         hold(self.block(), work)
     }
+
+    /// As `with`, for work that returns a `Result`.
+    ///
+    /// # Errors
+    ///
+    /// The work's own error; or, converted into its type, the error of `with`. A value that came too
+    /// late is dropped.
+    pub fn try_with<T, E>(self, work: impl FnOnce(&Lease) -> Result<T, E>) -> Result<T, E>
+    where
+        E: From<WithError<()>>,
+    {
+        flat(self.with(work))
+    }
 }
 
 impl Acquire<'_, Permits<'_>> {
@@ -109,6 +123,19 @@ impl Acquire<'_, Permits<'_>> {
     /// If no permit was acquired, or its lease ended before the work did ([`WithError::LostAfter`]).
     pub fn with<T>(self, work: impl FnOnce(&Lease) -> T) -> Result<T, WithError<T>> {
         hold(self.block(), work)
+    }
+
+    /// As `with`, for work that returns a `Result`.
+    ///
+    /// # Errors
+    ///
+    /// The work's own error; or, converted into its type, the error of `with`. A value that came too
+    /// late is dropped.
+    pub fn try_with<T, E>(self, work: impl FnOnce(&Lease) -> Result<T, E>) -> Result<T, E>
+    where
+        E: From<WithError<()>>,
+    {
+        flat(self.with(work))
     }
 }
 
@@ -149,5 +176,18 @@ impl Acquire<'_, Resources<'_>> {
         let are_alive = leases.is_valid();
         leases.release();
         if are_alive { Ok(value) } else { Err(WithError::LostAfter(value)) }
+    }
+
+    /// As `with`, for work that returns a `Result`.
+    ///
+    /// # Errors
+    ///
+    /// The work's own error; or, converted into its type, the error of `with`. A value that came too
+    /// late is dropped.
+    pub fn try_with<T, E>(self, work: impl FnOnce(&LeaseSet) -> Result<T, E>) -> Result<T, E>
+    where
+        E: From<WithError<(), ResourceError<LostReason>>>,
+    {
+        flat(self.with(work))
     }
 }

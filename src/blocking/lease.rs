@@ -23,6 +23,12 @@ impl Lease {
         Self { inner }
     }
 
+    /// Returns the name of the locked resource; for a permit of a semaphore, that of its lock.
+    #[must_use]
+    pub fn resource(&self) -> &[u8] {
+        self.inner.resource()
+    }
+
     /// Returns the instant at which the lease is over.
     #[must_use]
     pub fn deadline(&self) -> Deadline {

@@ -1,6 +1,7 @@
 //! Rules about options, one a test.
 
 use super::*;
+use crate::error::{BuildError, OptionError, TtlError};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MS: Duration = Duration::from_millis(1);
@@ -75,4 +76,29 @@ fn one_node_twice_and_ten_nodes_are_refused() {
     assert_eq!(refused(twice), BuildError::DuplicateNode { place: 2, endpoint });
     let ten = (0..10).map(|place| format!("redis://n{place}"));
     assert_eq!(refused(builder().nodes(ten)), BuildError::TooManyNodes(10));
+}
+
+#[test]
+fn credentials_have_one_source() {
+    let provided = |nodes: [&str; 3]| {
+        let none = async |_: NodeName| Ok::<_, std::io::Error>(Credentials::new("me", "x"));
+        builder().nodes(nodes).credentials(none)
+    };
+    let endpoint = String::from("redis://b:6379");
+    let twice = provided(["redis://a", "redis://me:hush@b", "redis://c"]);
+    assert_eq!(refused(twice), BuildError::CredentialsTwice { place: 1, endpoint });
+    assert!(provided(["redis://a", "redis://b", "redis://c"]).build().is_ok());
+}
+
+#[test]
+fn drift_can_be_widened_only() {
+    for (share_ppm, constant) in [(9_999, 2 * MS), (10_000, MS), (0, SECOND)] {
+        let refusal = OptionError::Drift { share_ppm, constant };
+        assert_eq!(refused(builder().drift(share_ppm, constant)), refusal.into());
+    }
+    assert!(builder().drift(10_000, 2 * MS).build().is_ok());
+    let (ttl, why) = (10 * SECOND, TtlError::WithinDrift);
+    assert_eq!(refused(builder().drift(1_000_000, 2 * MS)), OptionError::Ttl { ttl, why }.into());
+    assert!(builder().drift(20_000, 2 * MS).min_validity(9_797 * MS).build().is_ok());
+    assert!(builder().drift(20_000, 2 * MS).min_validity(9_798 * MS).build().is_err());
 }

@@ -10,7 +10,8 @@ use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::DialError;
-use crate::endpoint::{Credentials, Endpoint};
+use crate::credentials::Credentials;
+use crate::endpoint::Endpoint;
 use crate::resp::{self, Decoder, EXTEND, Frame, INTRODUCE, RELEASE};
 
 /// The client's name in `CLIENT LIST`.
@@ -28,15 +29,15 @@ enum Refusal {
     Final(Vec<u8>),
 }
 
-/// Performs the handshake for `endpoint`, in version 3 of the protocol if the server knows it.
+/// Performs the handshake for `endpoint` with `credentials`, in version 3 of the protocol if the server knows it.
 /// Returns the decoder, and true if the server can push the changes of keys.
 pub(crate) async fn handshake(
     stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
     endpoint: &Endpoint,
+    credentials: Option<&Credentials>,
 ) -> Result<(Decoder, bool), DialError> {
     let (mut decoder, mut is_tracked) = (Decoder::default(), false);
     let mut outgoing = BytesMut::new();
-    let credentials = endpoint.credentials();
     hello(&mut outgoing, credentials);
     let mut refused = exchange(stream, &mut decoder, outgoing, endpoint, &mut is_tracked).await?;
     if let (Some(Refusal::Hello(_)), Some(credentials)) = (&refused, credentials) {
@@ -127,7 +128,7 @@ async fn exchange(
     }
     Ok(match (greeting, selection) {
         (Some(text), _) if is_about_credentials(&text) => Some(Refusal::Final(text)),
-        (Some(_), Some(text)) if endpoint.credentials().is_none() => Some(Refusal::Final(text)),
+        (Some(_), Some(text)) if !endpoint.needs_credentials() => Some(Refusal::Final(text)),
         (Some(text), _) => Some(Refusal::Hello(text)),
         (None, selection) => selection.or(busy).map(Refusal::Final),
     })

@@ -57,6 +57,11 @@ impl Names {
         &self.names[number.0 as usize]
     }
 
+    /// Returns a handle on the name of `number` that outlives its use.
+    pub(super) fn shared(&self, number: ResourceId) -> Arc<[u8]> {
+        Arc::clone(&self.names[number.0 as usize])
+    }
+
     /// Marks `number` as unused: a use of it has ended.
     pub(super) fn retire(&mut self, number: ResourceId) {
         self.retired.insert(number);

@@ -1,6 +1,6 @@
 //! Observer events that do not come from an event of the machines.
 
-use redlock_protocol::{BootInstant, CommandId, LockId, NodeIndex, Op};
+use redlock_protocol::{BootInstant, CommandId, LockId, NodeIndex, Op, RunId};
 
 use super::{Driver, State};
 use crate::error::{AcquireErrorKind, LostReason};
@@ -11,6 +11,18 @@ impl Driver {
     /// Passes an event to all observers.
     pub(super) fn tell<'a>(&self, event: impl FnOnce() -> Told<'a>) {
         self.observers.tell(event);
+    }
+
+    /// Records the server at `node`, and reports it if it is at another node, too.
+    pub(super) fn tell_twin(&self, state: &mut State, node: NodeIndex, run_id: RunId) {
+        let place = node.get();
+        if state.nodes[place].run_id.replace(run_id) == Some(run_id) {
+            return;
+        }
+        let mut others = state.nodes.iter().enumerate().filter(|&(other, _)| other != place);
+        if let Some((other, _)) = others.find(|(_, entry)| entry.run_id == Some(run_id)) {
+            self.tell(|| Told::SameServer { node: place, other });
+        }
     }
 
     /// Reports a change of the instant from which the votes of `node` count, or the end of its

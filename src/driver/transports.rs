@@ -4,7 +4,7 @@ use core::task::Context;
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use redlock_protocol::{BootInstant, GivenUp, NodeIndex, Op, Reply};
+use redlock_protocol::{BootInstant, GivenUp, NodeIndex, Op, Reply, RunId};
 
 use super::names::Names;
 use super::pipeline::{Answer, Pipeline};
@@ -29,6 +29,8 @@ pub(super) struct Node {
     pub(super) error_at: BootInstant,
     /// True if the node was in quarantine at the last check.
     pub(super) quarantined: bool,
+    /// The server's process, according to the last introduction on the connection `epoch`.
+    pub(super) run_id: Option<RunId>,
     /// True if the connection `epoch` is open.
     pub(super) connected: bool,
     /// Instant of an open request that the task read everything that has arrived; `None` if there
@@ -180,6 +182,9 @@ impl Driver {
             answer: told(reply),
             at: Instant::new(now),
         });
+        if let Reply::Introduction(introduction) = reply {
+            self.tell_twin(state, node, introduction.run_id);
+        }
         let has_more = state.machine.handle_reply(node, epoch, reply, now);
         if op == Op::Introduce {
             state.waiters.wake_all(&mut state.wakes);
@@ -246,6 +251,7 @@ impl Driver {
         } else if let Some(error) = error {
             self.tell(|| Told::ConnectFailed { node, error });
         }
+        entry.run_id = None;
         if why.is_some() {
             (entry.last_error, entry.error_at) = (why, state.clock);
         }

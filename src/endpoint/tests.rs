@@ -1,6 +1,8 @@
 //! Rules about endpoints and their URLs, one a test.
 
+use super::url::redacted;
 use super::*;
+use crate::error::EndpointError;
 
 fn endpoint(url: &str) -> Endpoint {
     url.parse().unwrap_or_else(|error| panic!("{url}: {error}"))
@@ -26,6 +28,10 @@ fn an_endpoint_reads_what_it_writes() {
         ("unix:///run/redis.sock", "unix:///run/redis.sock"),
         ("unix:///a%20b%25?db=3", "unix:///a%20b%25"),
         ("redis://me:secret@a/1", "redis://a:6379/1"),
+        ("valkey://a/1?protocol=resp3", "redis://a:6379/1"),
+        ("redis://a/?protocol=3", "redis://a:6379"),
+        ("redis+unix:///run/redis.sock?db=1", "unix:///run/redis.sock"),
+        ("valkey+unix:///run/redis.sock", "unix:///run/redis.sock"),
     ] {
         let endpoint = endpoint(url);
         assert_eq!(endpoint.to_string(), full);
@@ -47,6 +53,8 @@ fn user_and_password_are_decoded() {
         ("redis://me:a:b@a", Some("me"), "a:b"),
         ("redis://me@a", Some("me"), ""),
         ("unix://m%25e:x@/s", Some("m%e"), "x"),
+        ("redis+unix:///s?user=m%25e&pass=a%2Bb&db=1", Some("m%e"), "a+b"),
+        ("unix:///s?pass=secret&protocol=3", None, "secret"),
     ] {
         let read = endpoint(url).credentials.unwrap();
         assert_eq!(read.user.as_deref(), user.map(str::as_bytes), "{url}");
@@ -61,7 +69,8 @@ fn what_is_no_endpoint_is_refused_by_name() {
     for (url, expected) in [
         ("a:6379", EndpointError::Scheme),
         ("http://a", EndpointError::Scheme),
-        ("redis+unix:///a", EndpointError::Scheme),
+        ("redis+sentinel://a", EndpointError::Group),
+        ("redis-cluster://a", EndpointError::Group),
         ("redis://", EndpointError::Host),
         ("redis:///1", EndpointError::Host),
         ("redis://a b", EndpointError::Host),
@@ -80,7 +89,16 @@ fn what_is_no_endpoint_is_refused_by_name() {
         ("unix:///a?db=x", EndpointError::Database),
         ("unix:///a?database=1", EndpointError::Option),
         ("redis://a?db=1", EndpointError::Option),
+        ("redis://a?protocol=resp2", EndpointError::Protocol),
+        ("redis://a?protocol", EndpointError::Option),
+        ("redis://a?protocol=3&protocol=3", EndpointError::Option),
+        ("redis://a?user=me&pass=x", EndpointError::Option),
+        ("unix:///a?db=1&db=2", EndpointError::Option),
+        ("unix:///a?pass=a+b", EndpointError::Plus),
+        ("unix:///a?pass=%4", EndpointError::Escape),
+        ("unix://me@/a?pass=x", EndpointError::CredentialsTwice),
         ("redis://a/1#x", EndpointError::Fragment),
+        ("redis://a/#insecure", EndpointError::Insecure),
         ("redis://:%4@a", EndpointError::Escape),
         ("redis://:%+4@a", EndpointError::Escape),
         ("redis://:%é@a", EndpointError::Escape),
@@ -99,12 +117,14 @@ fn what_is_no_endpoint_is_refused_by_name() {
 #[test]
 fn tls_without_the_feature_is_refused_by_name() {
     assert_eq!(why("rediss://a"), EndpointError::NoTls);
+    assert_eq!(why("valkeys://a"), EndpointError::NoTls);
 }
 
 #[cfg(feature = "tls")]
 #[test]
 fn the_scheme_says_whether_there_is_tls() {
     assert!(endpoint("rediss://a").is_tls());
+    assert!(endpoint("valkeys://a").is_tls());
     assert_eq!(endpoint("rediss://a").to_string(), "rediss://a:6379");
     assert!(!endpoint("redis://a").is_tls());
 }
@@ -141,6 +161,7 @@ fn a_refused_url_is_shown_without_what_may_be_secret() {
         ("redis://a&secret/x", "redis://…/x"),
         ("redis://a/1?password=secret", "redis://a/1…"),
         ("redis://a?password=sec@ret", "redis://…"),
+        ("unix:///a?user=me&pass=sec+ret", "unix:///a…"),
         ("me:secret@a:6379", "…@a:6379"),
         ("me:sec://ret@a", "…"),
     ] {

@@ -27,8 +27,6 @@ const CLOCK: rustix::time::ClockId = rustix::time::ClockId::Boottime;
 /// `CLOCK_MONOTONIC_RAW` there.
 #[cfg(target_vendor = "apple")]
 const CLOCK: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
-#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
-compile_error!("a lease needs a clock that counts time asleep, and none is known for this system");
 
 /// Environment on a tokio runtime with its network enabled.
 #[derive(Clone, Debug, Default)]
@@ -124,7 +122,7 @@ fn prepare(stream: &TcpStream, patience: Duration) -> io::Result<()> {
     stream.set_nodelay(true)?;
     // When a link gives a connection up, the kernel must send no more of its bytes: a SET sent
     // after the reset would outlive the release that is owed for it.
-    stream.set_zero_linger()?;
+    sockopt::set_socket_linger(stream, Some(Duration::ZERO))?;
     sockopt::set_socket_keepalive(stream, true)?;
     sockopt::set_tcp_keepidle(stream, PROBE_AFTER)?;
     sockopt::set_tcp_keepintvl(stream, PROBE_EVERY)?;

@@ -158,6 +158,26 @@ impl From<AttemptError> for AcquireErrorKind {
     }
 }
 
+impl AcquireErrorKind {
+    /// Returns the kind as one word, for logs and metrics. The words are stable, like the names
+    /// of the variants.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Invalid => "invalid",
+            Self::NoEntropy => "no_entropy",
+            Self::NoRuntime => "no_runtime",
+            Self::Overloaded => "overloaded",
+            Self::Quarantined => "quarantined",
+            Self::Split => "split",
+            Self::Taken => "taken",
+            Self::TooFewNodes => "too_few_nodes",
+            Self::TooSlow => "too_slow",
+        }
+    }
+}
+
 impl fmt::Display for AcquireErrorKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
@@ -210,7 +230,10 @@ impl std::error::Error for AcquireError {}
 
 /// Reason why work under the lock was not done, or was done partly without the lock. `L` is the reason
 /// for the loss; that of several locks names the lock.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// It is an error whatever `T` is, so that `?` converts it into `Box<dyn Error>` and the like as long as
+/// `T` borrows nothing. [`WithError::map`] replaces a value that does, or that is of no use.
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WithError<T, L = LostReason> {
     /// The lock was not acquired; the work was not started.
@@ -219,6 +242,29 @@ pub enum WithError<T, L = LostReason> {
     Lost(L),
     /// The work finished, but not before the lease ended.
     LostAfter(T),
+}
+
+impl<T, L> WithError<T, L> {
+    /// Converts the output of work that finished too late. `map(drop)` drops it.
+    #[must_use]
+    pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> WithError<U, L> {
+        match self {
+            Self::Acquire(error) => WithError::Acquire(error),
+            Self::Lost(reason) => WithError::Lost(reason),
+            Self::LostAfter(value) => WithError::LostAfter(convert(value)),
+        }
+    }
+}
+
+/// Shows no output of work: an error has to be displayed whatever `T` is.
+impl<T, L: fmt::Debug> fmt::Debug for WithError<T, L> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Acquire(error) => formatter.debug_tuple("Acquire").field(error).finish(),
+            Self::Lost(reason) => formatter.debug_tuple("Lost").field(reason).finish(),
+            Self::LostAfter(_) => formatter.debug_tuple("LostAfter").finish_non_exhaustive(),
+        }
+    }
 }
 
 impl<T, L: fmt::Display> fmt::Display for WithError<T, L> {
@@ -231,7 +277,7 @@ impl<T, L: fmt::Display> fmt::Display for WithError<T, L> {
     }
 }
 
-impl<T: fmt::Debug, L: std::error::Error + 'static> std::error::Error for WithError<T, L> {
+impl<T, L: std::error::Error + 'static> std::error::Error for WithError<T, L> {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Acquire(error) => Some(error),

@@ -10,6 +10,10 @@ use redlock_protocol::MAX_NODES;
 #[expect(missing_docs, reason = "the variant's message names its fields")]
 pub enum BuildError {
     #[error(
+        "node {place} (`{endpoint}`) has credentials in its URL, and there is a provider of credentials: use one of both"
+    )]
+    CredentialsTwice { place: usize, endpoint: String },
+    #[error(
         "node {place} (`{endpoint}`) is configured twice: its vote would count twice; name each server once"
     )]
     DuplicateNode { place: usize, endpoint: String },
@@ -39,6 +43,11 @@ pub enum OptionError {
     CanaryKey { bytes: usize, most: usize },
     #[error("a connect timeout of {connect_timeout:?}: must be 1 ms to 1 minute")]
     ConnectTimeout { connect_timeout: Duration },
+    #[error(
+        "an allowance for drift of {share_ppm} parts per million and {constant:?}: it can be widened only, \
+         from 10000 (1 %) and 2 ms"
+    )]
+    Drift { share_ppm: u32, constant: Duration },
     #[error(
         "resources {first} and {second}, counted from 0, have the same name; name each lock once"
     )]
@@ -87,6 +96,9 @@ pub enum EndpointError {
     /// The path has an `@`, or the user or the password has a `/`.
     #[error("in a user, a password or a path, `@` is written `%40` and `/` of a password `%2F`")]
     AtSign,
+    /// Both the query and the part before the host have credentials.
+    #[error("the user and the password are named twice: before the path and in the query")]
+    CredentialsTwice,
     /// The database is not a number.
     #[error("expected the number of a database")]
     Database,
@@ -96,21 +108,39 @@ pub enum EndpointError {
     /// The address has a fragment.
     #[error("a `#` has no meaning here: written `%23`, it may be part of a password or a path")]
     Fragment,
+    /// The scheme is one of Sentinel or Cluster.
+    #[error("Sentinel and Cluster are no nodes: name independent masters, each by `redis://`")]
+    Group,
     /// The host is missing or has characters that are not allowed in a host.
     #[error("expected a host name, an IPv4 address, or an IPv6 address in brackets")]
     Host,
-    /// The scheme is `rediss://`, and the crate was built without the feature `tls`.
-    #[error("`rediss://` needs the feature `tls` of redlock-client")]
+    /// The fragment is `#insecure`, which in other clients turns verification off.
+    #[error(
+        "`#insecure` would turn verification off, and this client always verifies; to trust a \
+         certificate of your own, use `Builder::tls`"
+    )]
+    Insecure,
+    /// The scheme is `rediss://` or `valkeys://`, and the crate was built without the feature `tls`.
+    #[error("`rediss://` and `valkeys://` need the feature `tls` of redlock-client")]
     NoTls,
-    /// The query has an unknown option.
-    #[error("the only option is `db`, and only of `unix://`")]
+    /// The query has an unknown option, or the same option twice.
+    #[error(
+        "unknown option, or one named twice; there are `protocol=resp3`, and `db`, `user` and `pass` of \
+         `unix://` (elsewhere they are written as in `redis://user:pass@host/db`)"
+    )]
     Option,
     /// The absolute path is missing.
     #[error("expected an absolute path, as in `unix:///run/redis.sock`")]
     Path,
+    /// An option of the query has a `+`, which is a space in some dialects.
+    #[error("in an option, a space is written `%20` and a plus `%2B`")]
+    Plus,
     /// The port is not a number from 1 to 65535.
     #[error("expected a port from 1 to 65535")]
     Port,
+    /// The option `protocol` names another version than 3.
+    #[error("the client speaks RESP3 with servers that do, else RESP2: leave `protocol` out")]
+    Protocol,
     /// The scheme is unknown.
     #[error("expected `redis://host:port`, `rediss://host:port` or `unix:///path`")]
     Scheme,
@@ -130,7 +160,9 @@ pub enum TtlError {
     #[error("not a whole number of milliseconds")]
     SubMillisecond,
     /// The lease would be over when it begins.
-    #[error("not longer than the drift allowance of 1 % and 2 ms")]
+    #[error(
+        "not longer than the allowance for drift (1 % and 2 ms, unless `Builder::drift` widened it)"
+    )]
     WithinDrift,
     /// Zero, which servers refuse.
     #[error("zero")]

@@ -82,6 +82,23 @@ impl From<protocol::ExtendError> for ExtendErrorKind {
     }
 }
 
+impl ExtendErrorKind {
+    /// Returns the kind as one word, for logs and metrics. The words are stable, like the names
+    /// of the variants.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Invalid => "invalid",
+            Self::Lost(_) => "lost",
+            Self::Overloaded => "overloaded",
+            Self::TooFewNodes => "too_few_nodes",
+            Self::TooMany => "too_many",
+            Self::TooSlow => "too_slow",
+            Self::WouldShorten => "would_shorten",
+        }
+    }
+}
+
 impl fmt::Display for ExtendError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(refused) = &self.refused {

@@ -27,6 +27,22 @@ pub enum LostReason {
     Released,
 }
 
+impl LostReason {
+    /// Returns the reason as one word, for logs and metrics. The words are stable, like the names
+    /// of the variants.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::DeadlinePassed => "deadline_passed",
+            Self::KeepAliveEnded => "keep_alive_ended",
+            Self::KeepAliveFailed => "keep_alive_failed",
+            Self::KeysGone => "keys_gone",
+            Self::Released => "released",
+        }
+    }
+}
+
 impl fmt::Display for LostReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
@@ -98,6 +114,41 @@ pub enum Released {
     Unconfirmed(Vec<NodeAnswer>),
 }
 
+impl Released {
+    /// Returns the outcome as one word, for logs and metrics: `expired`, `confirmed` or
+    /// `unconfirmed`.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::AlreadyExpired => "expired",
+            Self::Confirmed => "confirmed",
+            Self::Unconfirmed(_) => "unconfirmed",
+        }
+    }
+}
+
+/// Names the nodes that have not confirmed, each with the reason.
+impl fmt::Display for Released {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AlreadyExpired => formatter.write_str("no node had the key any more"),
+            Self::Confirmed => formatter.write_str("released on every node"),
+            Self::Unconfirmed(nodes) => {
+                formatter.write_str("released, but not confirmed by ")?;
+                list(nodes, formatter)
+            }
+        }
+    }
+}
+
+/// Writes the answers, separated by semicolons.
+fn list(nodes: &[NodeAnswer], formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for (place, node) in nodes.iter().enumerate() {
+        write!(formatter, "{}{node}", if place == 0 { "" } else { "; " })?;
+    }
+    Ok(())
+}
+
 /// Outcome of closing a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "nodes may still be owed releases"]
@@ -117,5 +168,41 @@ impl Closed {
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.left.is_empty()
+    }
+}
+
+/// Names the nodes that are left, each with the reason.
+impl fmt::Display for Closed {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_complete() {
+            return formatter.write_str("every node has confirmed");
+        }
+        formatter.write_str("not confirmed by ")?;
+        list(&self.left, formatter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use super::*;
+    use crate::error::NodeVerdict;
+
+    #[test]
+    fn outcomes_name_the_nodes_that_have_not_confirmed() {
+        let answer = |place, node: &str, error: Option<&str>| NodeAnswer {
+            place,
+            node: node.into(),
+            verdict: NodeVerdict::Silent,
+            after: Duration::ZERO,
+            error: error.map(Into::into),
+        };
+        let nodes = vec![answer(0, "redis://a:6379", None), answer(2, "redis://c:6379", Some("x"))];
+        let named = "redis://a:6379 no answer in time; redis://c:6379 no answer in time (x)";
+        let released = Released::Unconfirmed(nodes.clone());
+        assert_eq!(released.to_string(), format!("released, but not confirmed by {named}"));
+        assert_eq!(Closed { left: nodes }.to_string(), format!("not confirmed by {named}"));
+        assert_eq!(Closed { left: Vec::new() }.to_string(), "every node has confirmed");
     }
 }

@@ -40,6 +40,38 @@ impl From<redlock_protocol::NodeVerdict> for NodeVerdict {
     }
 }
 
+impl NodeVerdict {
+    /// Returns the verdict as one word, for logs and metrics. The words are stable, like the names
+    /// of the variants.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NotAsked => "not_asked",
+            Self::Pending => "pending",
+            Self::Granted => "granted",
+            Self::NotCounted => "not_counted",
+            Self::Taken => "taken",
+            Self::Error => "error",
+            Self::Silent => "silent",
+        }
+    }
+}
+
+/// Displays the verdict in words, as in "no answer in time".
+impl fmt::Display for NodeVerdict {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::NotAsked => "not asked",
+            Self::Pending => "no answer before the end",
+            Self::Granted => "granted",
+            Self::NotCounted => "granted, but its vote does not count",
+            Self::Taken => "taken",
+            Self::Error => "error",
+            Self::Silent => "no answer in time",
+        })
+    }
+}
+
 /// A node's answer to an operation, or why there is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -59,16 +91,7 @@ pub struct NodeAnswer {
 
 impl fmt::Display for NodeAnswer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let said = match self.verdict {
-            NodeVerdict::NotAsked => "not asked",
-            NodeVerdict::Pending => "no answer before the end",
-            NodeVerdict::Granted => "granted",
-            NodeVerdict::NotCounted => "granted, but its vote does not count",
-            NodeVerdict::Taken => "taken",
-            NodeVerdict::Error => "error",
-            NodeVerdict::Silent => "no answer in time",
-        };
-        write!(formatter, "{} {said}", self.node)?;
+        write!(formatter, "{} {}", self.node, self.verdict)?;
         if !self.after.is_zero() {
             write!(formatter, " after {:.1?}", self.after)?;
         }

@@ -24,6 +24,19 @@ pub enum Severity {
     Note,
 }
 
+impl Severity {
+    /// Returns the severity as one word, for logs and metrics. The words are stable, like the names
+    /// of the variants.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Note => "note",
+        }
+    }
+}
+
 /// A problem or remark for the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -38,12 +51,7 @@ pub struct Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let severity = match self.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-            Severity::Note => "note",
-        };
-        write!(formatter, "{severity}: {}", self.text)
+        write!(formatter, "{}: {}", self.severity.as_str(), self.text)
     }
 }
 

@@ -48,6 +48,14 @@ impl LeaseSet {
         self.leases.iter().map(|(_, lease)| lease.remaining()).min().unwrap_or_default()
     }
 
+    /// Returns the instant at which the first of the leases is over on tokio's clock. As for
+    /// [`Lease::tokio_deadline`], the conversion loses time asleep.
+    #[must_use]
+    pub fn tokio_deadline(&self) -> tokio::time::Instant {
+        let deadlines = self.leases.iter().map(|(_, lease)| lease.tokio_deadline());
+        deadlines.min().expect("a set has at least one lease")
+    }
+
     /// Returns true if all leases are alive at this instant.
     #[must_use]
     pub fn is_valid(&self) -> bool {

@@ -14,7 +14,7 @@ use crate::environment::BoxFuture;
 use crate::error::{AcquireError, AcquireErrorKind, OptionError, WithError};
 use crate::lease::Lease;
 use crate::resource::Resource;
-use crate::work::hold;
+use crate::work::{flat, hold};
 
 /// Largest number of permits of a semaphore: an acquisition may ask for each of them.
 pub const PERMITS_MAX: usize = 64;
@@ -103,6 +103,22 @@ impl Acquire<'_, Permits<'_>> {
     /// finished too late is returned in [`WithError::LostAfter`].
     pub async fn with<T>(self, work: impl AsyncFnOnce(&Lease) -> T) -> Result<T, WithError<T>> {
         hold(self.await, work).await
+    }
+
+    /// As `with`, for work that returns a `Result`.
+    ///
+    /// # Errors
+    ///
+    /// The work's own error; or, converted into its type, the error of `with`. A value that came too
+    /// late is dropped.
+    pub async fn try_with<T, E>(
+        self,
+        work: impl AsyncFnOnce(&Lease) -> Result<T, E>,
+    ) -> Result<T, E>
+    where
+        E: From<WithError<()>>,
+    {
+        flat(self.with(work).await)
     }
 
     /// Returns the names of the locks, if neither they nor the options are invalid.

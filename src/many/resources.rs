@@ -17,6 +17,7 @@ use crate::error::{
 };
 use crate::lease::Lease;
 use crate::resource::Resource;
+use crate::work::flat;
 
 /// Largest number of locks that are acquired together: a pass takes about a round trip for each.
 pub const RESOURCES_MAX: usize = 64;
@@ -105,6 +106,22 @@ impl Acquire<'_, Resources<'_>> {
         let attended = attend(leases.lost(), || leases.check(Duration::ZERO), work(&leases)).await;
         leases.release().await;
         outcome(attended)
+    }
+
+    /// As `with`, for work that returns a `Result`.
+    ///
+    /// # Errors
+    ///
+    /// The work's own error; or, converted into its type, the error of `with`. A value that came too
+    /// late is dropped.
+    pub async fn try_with<T, E>(
+        self,
+        work: impl AsyncFnOnce(&LeaseSet) -> Result<T, E>,
+    ) -> Result<T, E>
+    where
+        E: From<WithError<(), ResourceError<LostReason>>>,
+    {
+        flat(self.with(work).await)
     }
 }
 

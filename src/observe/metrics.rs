@@ -12,8 +12,8 @@ use ::metrics::{
     gauge, histogram,
 };
 
-use super::{Answer, AttemptError, Event, Instant, Observer, Operation};
-use crate::error::{AcquireErrorKind, ExtendErrorKind, LostReason};
+use super::{Event, Instant, Observer, Operation};
+use crate::error::ExtendErrorKind;
 use crate::health::Standing;
 
 /// Updates the metrics of the recorder that is installed when the client is used first.
@@ -38,7 +38,7 @@ impl MetricsObserver {
                 let of_node = &series.nodes[node];
                 of_node.connected.set(0.0);
                 for (operation, _) in unanswered[node].drain(..) {
-                    of_node.commands.count((name_of(operation), "none"));
+                    of_node.commands.count((operation.as_str(), "none"));
                 }
             }
             Event::Eligible { node, standing, .. } => {
@@ -51,7 +51,7 @@ impl MetricsObserver {
             }
             Event::Answered { node, operation, answer, at, .. } => {
                 let of_node = &series.nodes[node];
-                of_node.commands.count((name_of(operation), text_of(answer)));
+                of_node.commands.count((operation.as_str(), answer.as_str()));
                 if let Some((_, written)) = unanswered[node].pop_front() {
                     of_node.round_trip.record(at.since(written).as_secs_f64());
                 }
@@ -65,14 +65,14 @@ impl Observer for MetricsObserver {
     fn event(&self, event: &Event<'_>) {
         let series = self.series.get_or_init(|| Series::register(self.nodes));
         match *event {
-            Event::AttemptFailed { reason, .. } => series.attempts.count(attempt_outcome(reason)),
+            Event::AttemptFailed { reason, .. } => series.attempts.count(reason.as_str()),
             Event::Delivered { waited, .. } => {
                 series.attempts.count("granted");
                 series.settled("acquired", waited);
                 series.held.increment(1.0);
             }
             Event::AcquireFailed { kind, waited, .. } => {
-                series.settled(acquire_outcome(kind), waited);
+                series.settled(kind.as_str(), waited);
             }
             Event::AcquireCancelled { waited, .. } => series.settled("cancelled", waited),
             Event::Extended { .. } => series.extensions.count("extended"),
@@ -80,7 +80,7 @@ impl Observer for MetricsObserver {
                 series.extensions.count(extension_outcome(reason));
             }
             Event::Lost { reason, held, .. } => {
-                series.lost.count(loss(reason));
+                series.lost.count(reason.as_str());
                 series.ended("lost", held);
             }
             Event::LeftToExpire { held, lost: None, .. } => series.ended("left", held),
@@ -267,72 +267,10 @@ fn describe() {
     describe_counter!("redlock_commands_total", "Commands, by node, operation and answer");
 }
 
-fn attempt_outcome(reason: AttemptError) -> &'static str {
-    match reason {
-        AttemptError::Cancelled => "cancelled",
-        AttemptError::Overloaded => "overloaded",
-        AttemptError::Quarantined => "quarantined",
-        AttemptError::Split => "split",
-        AttemptError::Taken => "taken",
-        AttemptError::TooFewNodes => "too_few_nodes",
-        AttemptError::TooSlow => "too_slow",
-    }
-}
-
-fn acquire_outcome(kind: AcquireErrorKind) -> &'static str {
-    match kind {
-        AcquireErrorKind::Closed => "closed",
-        AcquireErrorKind::Invalid | AcquireErrorKind::NoRuntime => {
-            unreachable!("what is refused is never begun")
-        }
-        AcquireErrorKind::NoEntropy => "no_entropy",
-        AcquireErrorKind::Overloaded => "overloaded",
-        AcquireErrorKind::Quarantined => "quarantined",
-        AcquireErrorKind::Split => "split",
-        AcquireErrorKind::Taken => "taken",
-        AcquireErrorKind::TooFewNodes => "too_few_nodes",
-        AcquireErrorKind::TooSlow => "too_slow",
-    }
-}
-
+/// Returns the label of an extension that failed. One with an invalid TTL is never begun.
 fn extension_outcome(reason: ExtendErrorKind) -> &'static str {
     match reason {
-        ExtendErrorKind::Invalid | ExtendErrorKind::TooFewNodes => "too_few_nodes",
-        ExtendErrorKind::Lost(_) => "lost",
-        ExtendErrorKind::Overloaded => "overloaded",
-        ExtendErrorKind::TooMany => "too_many",
-        ExtendErrorKind::TooSlow => "too_slow",
-        ExtendErrorKind::WouldShorten => "would_shorten",
-    }
-}
-
-fn loss(reason: LostReason) -> &'static str {
-    match reason {
-        LostReason::Closed => "closed",
-        LostReason::DeadlinePassed => "deadline_passed",
-        LostReason::KeepAliveEnded => "keep_alive_ended",
-        LostReason::KeepAliveFailed => "keep_alive_failed",
-        LostReason::KeysGone => "keys_gone",
-        LostReason::Released => unreachable!("a release is no loss"),
-    }
-}
-
-fn name_of(operation: Operation) -> &'static str {
-    match operation {
-        Operation::Extend => "extend",
-        Operation::Introduce => "introduce",
-        Operation::Look => "look",
-        Operation::Read => "read",
-        Operation::Release => "release",
-        Operation::Set => "set",
-        Operation::TimeLeft => "time_left",
-    }
-}
-
-fn text_of(answer: Answer) -> &'static str {
-    match answer {
-        Answer::Error => "error",
-        Answer::No => "no",
-        Answer::Yes => "yes",
+        ExtendErrorKind::Invalid => ExtendErrorKind::TooFewNodes.as_str(),
+        _ => reason.as_str(),
     }
 }

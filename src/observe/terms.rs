@@ -87,6 +87,23 @@ pub enum AttemptError {
     TooSlow,
 }
 
+impl AttemptError {
+    /// Returns the reason as one word, for logs and metrics. The words are stable, like the names
+    /// of the variants.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Cancelled => "cancelled",
+            Self::Overloaded => "overloaded",
+            Self::Quarantined => "quarantined",
+            Self::Split => "split",
+            Self::Taken => "taken",
+            Self::TooFewNodes => "too_few_nodes",
+            Self::TooSlow => "too_slow",
+        }
+    }
+}
+
 impl From<redlock_protocol::AttemptError> for AttemptError {
     fn from(reason: redlock_protocol::AttemptError) -> Self {
         use redlock_protocol::AttemptError as Reason;

@@ -4,11 +4,12 @@
 
 use core::fmt;
 use core::sync::atomic::{AtomicU16, Ordering};
+use core::time::Duration;
 
 use ::tracing::field::display;
 use ::tracing::level_filters::LevelFilter;
 use ::tracing::{debug, info, trace, warn};
-use redlock_protocol::Token as OwnerToken;
+use redlock_protocol::{NodeCount, Token as OwnerToken};
 
 use super::{Event, Observer};
 use crate::environment::Endpoint;
@@ -17,6 +18,9 @@ use crate::health::Standing;
 
 /// Target of all events.
 const TARGET: &str = "redlock_client";
+
+/// From this `fleet_max_ttl` on a quarantine outlasts most outages.
+const LONG_TTL: Duration = Duration::from_secs(3_600);
 
 /// Logs events to the installed subscriber, if there is one.
 pub(crate) struct TracingObserver {
@@ -27,6 +31,8 @@ pub(crate) struct TracingObserver {
     unreachable: Complaints,
     /// Nodes whose votes were reported not to count.
     without_vote: Complaints,
+    /// Nodes that were reported as the server of another node.
+    twins: Complaints,
 }
 
 /// Nodes with a reported problem, as bits. Changed only under the client's lock.
@@ -45,10 +51,31 @@ impl Complaints {
     }
 }
 
+/// Warns of settings that are safe, but seldom meant. Called once for each client.
+pub(crate) fn warn_of(nodes: NodeCount, fleet_max_ttl: Duration) {
+    let count = nodes.get();
+    if count.is_multiple_of(2) {
+        warn!(
+            target: TARGET,
+            nodes = count,
+            "an even number of nodes tolerates no more failures than one node less"
+        );
+    }
+    if fleet_max_ttl >= LONG_TTL {
+        warn!(
+            target: TARGET,
+            ?fleet_max_ttl,
+            "a long fleet_max_ttl: a node that may have forgotten leases does not vote for that long; for long \
+             work, keep leases with a short TTL alive"
+        );
+    }
+}
+
 impl TracingObserver {
     pub(super) fn new(endpoints: &[Endpoint]) -> Self {
         let nodes = endpoints.iter().map(ToString::to_string).collect();
-        Self { nodes, unreachable: Complaints::default(), without_vote: Complaints::default() }
+        let [unreachable, without_vote, twins] = Default::default();
+        Self { nodes, unreachable, without_vote, twins }
     }
 
     /// Returns true if any subscriber is interested in events. Costs one load.
@@ -108,6 +135,15 @@ impl TracingObserver {
                 self.without_vote.complain(node);
                 let node = &self.nodes[node];
                 warn!(target: TARGET, node, "a node is a replica: its votes do not count");
+            }
+            Event::SameServer { node, other } => {
+                if self.twins.complain(node) {
+                    let (node, other) = (&self.nodes[node], &self.nodes[other]);
+                    warn!(
+                        target: TARGET,
+                        node, other, "two nodes are the same server: its vote counts twice"
+                    );
+                }
             }
             Event::QuarantineEnded { node } => {
                 self.without_vote.forgive(node);

@@ -99,6 +99,38 @@ fn a_course_without_faults_warns_of_nothing() {
 }
 
 #[test]
+fn seldom_meant_settings_are_warned_of_at_build() {
+    let lines = logged_in(Level::WARN, |world| {
+        let builder = world.builder().nodes(["redis://a", "redis://b"]);
+        builder.fleet_max_ttl(3_600 * SECOND).build().unwrap();
+    });
+    let lines: Vec<_> = lines.lines().collect();
+    assert!(
+        lines[0].contains("an even number of nodes") && lines[0].contains("nodes=2"),
+        "{lines:?}"
+    );
+    assert!(lines[1].contains("a long fleet_max_ttl") && lines.len() == 2, "{lines:?}");
+    let harmless = logged_in(Level::WARN, |world| {
+        world.builder().fleet_max_ttl(3_599 * SECOND).build().unwrap();
+    });
+    assert_eq!(harmless, "");
+}
+
+#[test]
+fn two_nodes_that_are_one_server_are_warned_of_once() {
+    let lines = logged(Level::WARN, |world, redlock| {
+        world.node("b", |node| node.run = b'a');
+        for _ in 0..3 {
+            let lease = world.block_on(redlock.acquire("res")).unwrap();
+            world.block_on(lease.release());
+            world.pass(2 * SECOND);
+        }
+    });
+    assert!(lines.contains("two nodes are the same server"), "{lines}");
+    assert_eq!(lines.lines().count(), 1, "{lines}");
+}
+
+#[test]
 fn an_operator_is_warned_of_nodes_and_losses() {
     let lines = logged(Level::WARN, |world, redlock| {
         world.node("b", |node| node.uptime_s = 1);

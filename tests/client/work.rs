@@ -39,6 +39,56 @@ fn work_that_ends_after_the_deadline_is_handed_back_as_late() {
     assert_eq!(done, Err(WithError::LostAfter(7)));
 }
 
+/// A value without `Debug`, as a connection of a database often is.
+#[derive(PartialEq, Eq)]
+struct Opaque(u32);
+
+#[test]
+fn the_error_of_work_with_any_output_is_an_error() {
+    fn boxed(late: WithError<Opaque>) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        Err(late)?
+    }
+    let error = boxed(WithError::LostAfter(Opaque(7))).unwrap_err();
+    assert_eq!(error.to_string(), "the lease ended before the work did");
+    assert_eq!(format!("{error:?}"), "LostAfter(..)");
+    let counted = WithError::<Opaque>::LostAfter(Opaque(7)).map(|value| value.0);
+    assert_eq!(counted, WithError::LostAfter(7));
+}
+
+/// Error of an application.
+#[derive(Debug, PartialEq)]
+enum Failure {
+    Lock(WithError<()>),
+    Own,
+}
+
+impl From<WithError<()>> for Failure {
+    fn from(error: WithError<()>) -> Self {
+        Self::Lock(error)
+    }
+}
+
+#[test]
+fn work_that_returns_a_result_has_one_error() {
+    let world = World::new();
+    let redlock = world.client();
+    let run = |result: Result<u32, Failure>, time| {
+        let work = async |_: &Lease| {
+            world.pass(time);
+            result
+        };
+        world.block_on(redlock.acquire("res").try_with(work))
+    };
+    assert_eq!(run(Ok(7), MS), Ok(7));
+    assert_eq!(run(Err(Failure::Own), MS), Err(Failure::Own));
+    assert_eq!(run(Ok(7), TTL), Err(Failure::Lock(WithError::LostAfter(()))));
+    assert_eq!(run(Err(Failure::Own), TTL), Err(Failure::Own), "no output is at stake");
+    world.each_node(|node| node.set("taken", "somebody"));
+    let work = redlock.try_acquire("taken").try_with(async |_: &Lease| Ok::<_, Failure>(7));
+    let refused = world.block_on(work);
+    assert!(matches!(refused, Err(Failure::Lock(WithError::Acquire(_)))), "{refused:?}");
+}
+
 #[test]
 fn work_is_not_begun_without_the_lock() {
     let world = World::new();

@@ -8,10 +8,10 @@ use std::fs;
 use std::path::Path;
 
 use clap::ValueEnum;
+use redlock_client::config::parse_duration;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::duration;
 use crate::exit::Stop;
 use crate::guard::Guard;
 
@@ -96,7 +96,7 @@ fn string<'a>(value: &'a Value<'_>) -> Result<&'a str, Mistake> {
 
 fn duration(value: &Value<'_>) -> Result<Duration, Mistake> {
     let text = value.get_ref().as_str().unwrap_or_default();
-    duration::parse(text).map_err(|error| Mistake::new(value.span(), error))
+    parse_duration(text).map_err(|error| Mistake::new(value.span(), error))
 }
 
 fn guard(value: &Value<'_>) -> Result<Guard, Mistake> {

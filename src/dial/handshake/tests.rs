@@ -15,7 +15,8 @@ const HELLO: &str = "%1\r\n+proto\r\n:3\r\n";
 fn talk(url: &str, answers: &[&[&str]]) -> (Vec<String>, Result<bool, DialError>) {
     let endpoint: Endpoint = url.parse().unwrap();
     let (mut ours, mut theirs) = duplex(1 << 16);
-    let mut shaking = pin!(handshake(&mut ours, &endpoint));
+    let credentials = credentials(&endpoint);
+    let mut shaking = pin!(handshake(&mut ours, &endpoint, credentials.as_ref()));
     let mut bursts = Vec::new();
     for answers in answers {
         assert!(poll(shaking.as_mut()).is_pending());
@@ -29,6 +30,14 @@ fn talk(url: &str, answers: &[&[&str]]) -> (Vec<String>, Result<bool, DialError>
     match poll(shaking) {
         Poll::Ready(outcome) => (bursts, outcome.map(|(_, is_tracked)| is_tracked)),
         Poll::Pending => panic!("it waits for more: {bursts:?}"),
+    }
+}
+
+/// Returns the credentials of the URL, which nobody has to be asked for.
+fn credentials(endpoint: &Endpoint) -> Option<Credentials> {
+    match poll(pin!(endpoint.credentials())) {
+        Poll::Ready(credentials) => credentials.unwrap(),
+        Poll::Pending => panic!("nobody is asked"),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use core::task::{Context, Poll};
 use core::time::Duration;
+use std::sync::Arc;
 
 use redlock_protocol::{BootInstant, Grant, LockId, ReleaseOutcome};
 
@@ -14,13 +15,13 @@ use crate::votes::Votes;
 
 /// Calls of the handles.
 impl Driver {
-    /// Returns the grant, once there is one. A grant is handed over only if its validity suffices
+    /// Returns the grant and the name of the lock, once there is a grant. A grant is handed over only if its validity suffices
     /// *now*: the caller may have been paused since the decision (catalogue K6).
     pub(crate) fn poll_acquired(
         &self,
         lock: LockId,
         context: &Context<'_>,
-    ) -> Poll<Result<Grant, AcquireError>> {
+    ) -> Poll<Result<(Grant, Arc<[u8]>), AcquireError>> {
         self.turn(|state, now| {
             let State { uses, machine, names, .. } = state;
             let entry = uses.of(lock);
@@ -47,7 +48,7 @@ impl Driver {
                         attempts: entry.failures,
                         waited,
                     });
-                    return Poll::Ready(Ok(grant));
+                    return Poll::Ready(Ok((grant, names.shared(entry.resource))));
                 }
                 // Another attempt follows, or the machine reports that none does.
                 entry.stage = Stage::Trying;

@@ -7,15 +7,23 @@ const LONGEST: Duration = Duration::from_secs(3_653 * 86_400);
 
 /// Reason why a text is no duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum DurationError {
+#[non_exhaustive]
+pub enum DurationError {
+    /// Not one or more whole numbers, each with a unit.
     #[error("expected a number with a unit (ms, s, m, h or d), as in `500ms`, `30s` or `1h30m`")]
     Malformed,
+    /// Longer than ten years, which is taken for a mistake.
     #[error("longer than ten years")]
     TooLong,
 }
 
-/// Parses one or more numbers, each with its unit. `0` needs none.
-pub(crate) fn parse(text: &str) -> Result<Duration, DurationError> {
+/// Parses one or more whole numbers, each with its unit (`ms`, `s`, `m`, `h` or `d`), as in `1h30m`.
+/// `0` needs no unit.
+///
+/// # Errors
+///
+/// If `text` has another form, or the duration is longer than ten years.
+pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     if text == "0" {
         return Ok(Duration::ZERO);
     }
@@ -59,21 +67,21 @@ mod tests {
     #[test]
     fn numbers_have_units() {
         let ms = |ms| Ok(Duration::from_millis(ms));
-        assert_eq!(parse("0"), ms(0));
-        assert_eq!(parse("0s"), ms(0));
-        assert_eq!(parse("500ms"), ms(500));
-        assert_eq!(parse("30s"), ms(30_000));
-        assert_eq!(parse("1h30m"), ms(5_400_000));
-        assert_eq!(parse("1d1ms"), ms(86_400_001));
+        assert_eq!(parse_duration("0"), ms(0));
+        assert_eq!(parse_duration("0s"), ms(0));
+        assert_eq!(parse_duration("500ms"), ms(500));
+        assert_eq!(parse_duration("30s"), ms(30_000));
+        assert_eq!(parse_duration("1h30m"), ms(5_400_000));
+        assert_eq!(parse_duration("1d1ms"), ms(86_400_001));
     }
 
     #[test]
     fn anything_else_is_refused() {
         for text in ["", "30", "s", "-1s", "1.5s", "30 s", "30s ", "5 minutes", "1s2", "１s"] {
-            assert_eq!(parse(text), Err(DurationError::Malformed), "{text:?}");
+            assert_eq!(parse_duration(text), Err(DurationError::Malformed), "{text:?}");
         }
         for text in ["3654d", "99999999999999999999s", "18446744073709551615h"] {
-            assert_eq!(parse(text), Err(DurationError::TooLong), "{text:?}");
+            assert_eq!(parse_duration(text), Err(DurationError::TooLong), "{text:?}");
         }
     }
 }
