@@ -67,6 +67,7 @@ fn fleet(nodes: usize) -> Fleet {
         observer_port: 0,
         profile: &REDIS_7_0,
         waits_for_start: false,
+        owns_workers: false,
         describe: |_| Vec::new(),
         out: std::path::PathBuf::new(),
     };

@@ -22,6 +22,7 @@ mod socket;
 mod support;
 mod tls;
 mod verdict;
+mod worker_processes;
 mod workers;
 mod world;
 
@@ -50,6 +51,7 @@ use self::run_clock::RunClock;
 use self::socket::Door;
 pub use self::support::ENGINE;
 pub use self::verdict::{Verdict, from_outside, is_untested, unjudged, untested};
+pub use self::worker_processes::{WorkerEnd, check};
 pub use self::world::Describe;
 use self::world::World;
 use crate::choice::Choices;
@@ -79,6 +81,9 @@ pub struct Setup {
     /// If true, time 0 is when the observer receives `START`, not when the first command about the
     /// lock arrives.
     pub waits_for_start: bool,
+    /// True if the caller starts the workers and names their process groups by [`Fleet::adopt`].
+    /// Faults can then kill workers, too.
+    pub owns_workers: bool,
     /// Describes a verdict in words, for the observer's answers.
     pub describe: Describe,
     /// Directory for reports, as verdicts name it.
@@ -130,7 +135,7 @@ impl Fleet {
     ///
     /// If the scenario cannot be served, a port is taken, or the runtime cannot start.
     pub fn start(setup: &Setup) -> Result<Self, Refusal> {
-        let mut plan = plan(&setup.case)?;
+        let mut plan = plan(&setup.case, setup.owns_workers)?;
         plan.draw(&Choices::new(setup.seed));
         let count = plan.node_count;
         // A script may block a thread for as long as it likes; each node runs at most one.
@@ -216,6 +221,17 @@ impl Fleet {
         Ok(())
     }
 
+    /// Judges the run so far.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        self.world.verdict()
+    }
+
+    /// Ends the run: [`Fleet::wait`] returns.
+    pub fn end(&self) {
+        self.world.end();
+    }
+
     /// Stops serving and judges the run.
     #[must_use]
     pub fn finish(self) -> Verdict {
@@ -227,12 +243,12 @@ impl Fleet {
 }
 
 /// Prepares the masters and the network. The clients are known only when they connect.
-fn plan(case: &Case) -> Result<Plan, Refusal> {
+fn plan(case: &Case, owns_workers: bool) -> Result<Plan, Refusal> {
     if case.scenario.clients.len() > WORKERS_MAX {
         return Err(support::unsupported(&format!("more than {WORKERS_MAX} clients")).into());
     }
     let plan = Plan::without_subjects(case).map_err(|error| Unsupported::of(ENGINE, error))?;
-    support::check(&plan)?;
+    support::check(&plan, owns_workers)?;
     Ok(plan)
 }
 

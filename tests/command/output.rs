@@ -157,7 +157,7 @@ fn colours_are_for_terminals_or_for_those_who_ask() {
 #[test]
 fn help_of_each_command_has_examples() {
     let folder = folder("help", &[("clock-jump.toml", GOOD)]);
-    for command in ["run", "replay", "check", "list", "serve", "master"] {
+    for command in ["run", "replay", "check", "list", "serve", "drive", "init", "master"] {
         let said = redlock_sim(&folder, &[command, "--help"]).code(0);
         let said = String::from_utf8(said.get_output().stdout.clone()).unwrap();
         let (_, examples) = said.split_once("Examples:\n").expect(command);

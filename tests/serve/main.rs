@@ -7,7 +7,9 @@ mod asked;
 mod bad_input;
 mod command;
 mod connections;
+mod drive;
 mod faults;
+mod init;
 mod leases;
 mod scripts;
 mod talk;
@@ -47,6 +49,7 @@ fn setup(case: Case) -> Setup {
         observer_port: 0,
         profile: &REDIS_7_0,
         waits_for_start: false,
+        owns_workers: false,
         describe,
         out: PathBuf::new(),
     }

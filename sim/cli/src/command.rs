@@ -2,9 +2,11 @@
 //! exit code.
 
 mod arguments;
+mod drive;
 mod exit;
 mod explore;
 mod gate;
+mod init;
 mod lines;
 mod list;
 mod master;
@@ -41,6 +43,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Some(Command::Check(arguments)) => replay::check(arguments),
         Some(Command::Explore(arguments)) => explore::explore(arguments),
         Some(Command::Gate(arguments)) => gate::gate(arguments),
+        Some(Command::Drive(arguments)) => drive::drive(arguments),
+        Some(Command::Watchdog { mark }) => drive::watchdog(mark),
+        Some(Command::Init(arguments)) => init::init(arguments),
         Some(Command::List(arguments)) => list::list(arguments),
         Some(Command::Master(arguments)) => master::master(arguments),
         Some(Command::Serve(arguments)) => serve::serve(arguments),

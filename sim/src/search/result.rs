@@ -99,6 +99,11 @@ pub enum Failure {
     },
     /// No run began an attempt.
     NothingHappened,
+    /// A served run cannot show that expectations are met: a worker crashed, or a fault never began.
+    Incomplete {
+        /// Explanation.
+        why: String,
+    },
 }
 
 /// Result of one case.
@@ -133,10 +138,18 @@ impl CaseResult {
         self.case.full_name()
     }
 
-    /// Returns a name of the case and its engine that is unique within the scenario: anchor on its
-    /// page, and part of the names of its histories.
+    /// Returns a name of the case and its engine, and of the seed if each seed is a result of its own.
+    /// It is unique within the scenario: the anchor on its page.
     #[must_use]
     pub fn anchor(&self) -> String {
+        match self.engine {
+            // Every seed is a result of its own.
+            "serve" => format!("{}.{}", self.stem(), self.seeds.start),
+            _ => self.stem(),
+        }
+    }
+
+    fn stem(&self) -> String {
         let slug = self.case.slug.as_deref().unwrap_or("base");
         match self.engine {
             "event" => slug.to_owned(),
@@ -148,7 +161,7 @@ impl CaseResult {
     /// reports.
     #[must_use]
     pub fn history_file(&self, seed: u64) -> String {
-        format!("{}/{}.{seed}.{}", self.case.scenario.name, self.anchor(), EXTENSION)
+        format!("{}/{}.{seed}.{}", self.case.scenario.name, self.stem(), EXTENSION)
     }
 
     /// Returns true if every expectation is met and nothing else failed.

@@ -202,6 +202,14 @@ impl Strike {
                     world.recorder.tell(EventKind::Stopped { host, suspended: false });
                 }
             }
+            Effect::Kill { client } => {
+                let world = &self.world;
+                world.workers.named(client).await;
+                world.begins(self.id);
+                if world.workers.kill(client) {
+                    world.recorder.killed(client, world.plan.client_host(client));
+                }
+            }
             Effect::Stall { node } => {
                 self.world.begins(self.id);
                 let node = &nodes[node];
@@ -291,6 +299,8 @@ impl Strike {
         match self.effect() {
             Effect::Death { node, .. } => world.restart(&world.nodes[node]).await,
             Effect::Server { node, change } => self.change_server_back(node, change).await,
+            // A killed worker stays dead.
+            Effect::Kill { .. } => {}
             Effect::Links(_) => {
                 let strike = self.id;
                 let nodes = world.nodes.values();

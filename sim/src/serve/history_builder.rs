@@ -200,6 +200,11 @@ impl HistoryBuilder<'_> {
                     self.begin(number_of(attempt), at_ns);
                 }
                 self.push(at_ns, self.named(kind));
+                if let EventKind::Killed { host, .. } = kind
+                    && let Some(client) = self.case.scenario.client_on(host)
+                {
+                    self.inside[client] = None;
+                }
                 if let Some(key) = self.leases.observe(at_ns, kind) {
                     self.renew(key, at_ns);
                 }

@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use lock_judge::history::{
-    Answer, AttemptId, ClientId, CommandId, EventKind, FencingToken, Id, NodeId, OpKind, Writer,
+    Answer, AttemptId, ClientId, CommandId, EventKind, FencingToken, HostId, Id, NodeId, OpKind,
+    Writer,
 };
 use lock_judge::scenario::CLIENTS_MAX;
 use redis_sim::Change;
@@ -139,6 +140,20 @@ impl Recorder {
     /// Records an event that happened at a master or to it.
     pub(super) fn tell(&self, kind: EventKind) {
         self.lock().push(&self.clock, What::Told(kind));
+    }
+
+    /// Records that the process of `client`, on `host`, has ended, and its section with it. Returns
+    /// true if the client was in its section.
+    pub(super) fn killed(&self, client: ClientId, host: HostId) -> bool {
+        let mut log = self.lock();
+        let was_inside = log.inside.remove(&client);
+        log.push(&self.clock, What::Told(EventKind::Killed { host, power: false }));
+        was_inside
+    }
+
+    /// Returns true if `client` is in its section.
+    pub(super) fn is_inside(&self, client: ClientId) -> bool {
+        self.lock().inside.contains(&client)
     }
 
     /// Records a request that arrived over `peer`; returns `None` if it is not about the lock.

@@ -4,13 +4,15 @@ use lock_judge::history::{HostId, HostIds};
 use lock_judge::scenario::{ActiveExpiry, Message};
 
 use crate::engine::Unsupported;
-use crate::plan::{Begin, Death, FaultEffect, Plan, PlannedFault};
+use crate::plan::{Begin, Death, FaultEffect, Manner, Plan, PlannedFault};
 
 /// Name of `serve` in histories, reports and errors.
 pub const ENGINE: &str = "serve";
 
 /// Rejects scenarios that cannot be run faithfully in real time.
-pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
+///
+/// With `owns_workers`, the caller has started the workers, so a fault can kill them.
+pub(super) fn check(plan: &Plan, owns_workers: bool) -> Result<(), Unsupported> {
     let cluster = &plan.scenario.cluster;
     if plan.scenario.clients.iter().any(|client| client.nodes.is_some()) {
         return Err(unsupported("`nodes` of a client: give the worker its nodes"));
@@ -31,7 +33,7 @@ pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
         return Err(unsupported("syncs that take time under `persistence = \"always\"`"));
     }
     for planned in plan.faults.values() {
-        if let Some(what) = unplayable(plan, planned) {
+        if let Some(what) = unplayable(plan, planned, owns_workers) {
             let id = plan.fault_name(planned.id);
             return Err(unsupported(&format!("{what} (the fault `{id}`)")));
         }
@@ -39,7 +41,7 @@ pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
     Ok(())
 }
 
-fn unplayable(plan: &Plan, fault: &PlannedFault) -> Option<&'static str> {
+fn unplayable(plan: &Plan, fault: &PlannedFault, owns_workers: bool) -> Option<&'static str> {
     if let Begin::Before { .. } = fault.begin {
         return Some("`at = { client, before }`");
     }
@@ -55,7 +57,11 @@ fn unplayable(plan: &Plan, fault: &PlannedFault) -> Option<&'static str> {
         FaultEffect::Delay { from, to, .. } if (from | to).meets(store) => {
             Some("a delay to the store")
         }
-        FaultEffect::Die { host, .. } if !is_node(host) => Some("the death of a client"),
+        FaultEffect::Die { host, death } if !is_node(host) => match owns_workers {
+            true if death.manner == Manner::Killed => None,
+            true => Some("the death of a client other than by `kill`"),
+            false => Some("the death of a client"),
+        },
         FaultEffect::Die { death: Death { is_hidden: true, .. }, .. } => Some("`behind-a-proxy`"),
         FaultEffect::Die { death: Death { torn: true, .. }, .. } => Some("`torn`"),
         FaultEffect::Die { death: Death { is_replaced: true, .. }, .. } => Some("`replaced`"),

@@ -5,7 +5,7 @@ use std::process;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use lock_judge::history::ClientId;
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process};
 use tokio::sync::Notify;
 
 /// The processes that workers have named.
@@ -19,8 +19,22 @@ pub(super) struct Workers {
 #[derive(Clone, Copy, Debug)]
 struct Process {
     pid: Pid,
+    /// True if the process leads a group of its own, which faults stop and kill as a whole.
+    is_group: bool,
     /// Number of active faults that stop it.
     stops: u32,
+    /// True once a fault has killed it.
+    is_killed: bool,
+}
+
+impl Process {
+    fn signal(self, signal: Signal) {
+        // A process that has ended needs no signal.
+        let _ = match self.is_group {
+            true => kill_process_group(self.pid, signal),
+            false => kill_process(self.pid, signal),
+        };
+    }
 }
 
 /// Reason for rejecting a process.
@@ -45,14 +59,25 @@ impl Workers {
         let number = number.filter(|&it: &i32| it > 1 && u32::try_from(it) != Ok(process::id()));
         let pid = number.and_then(Pid::from_raw).filter(|&it| test_kill_process(it).is_ok());
         let pid = pid.ok_or(NoWorker::NoProcess)?;
-        let mut processes = self.lock();
-        if processes.get(&client).is_some_and(|it| it.stops > 0) {
-            return Err(NoWorker::Stopped);
+        match self.lock().get(&client) {
+            // The group is known already, and is more than this process.
+            Some(known) if known.is_group => return Ok(()),
+            Some(known) if known.stops > 0 => return Err(NoWorker::Stopped),
+            _ => {}
         }
-        processes.insert(client, Process { pid, stops: 0 });
-        drop(processes);
-        self.named.notify_waiters();
+        self.insert(client, pid, false);
         Ok(())
+    }
+
+    /// Notes the process group of `client`.
+    pub(super) fn adopt(&self, client: ClientId, group: Pid) {
+        self.insert(client, group, true);
+    }
+
+    fn insert(&self, client: ClientId, pid: Pid, is_group: bool) {
+        let process = Process { pid, is_group, stops: 0, is_killed: false };
+        self.lock().insert(client, process);
+        self.named.notify_waiters();
     }
 
     /// Waits until the process of `client` is named.
@@ -72,8 +97,7 @@ impl Workers {
         let mut processes = self.lock();
         let Some(process) = processes.get_mut(&client) else { return false };
         process.stops += 1;
-        // A process that has ended needs no stop.
-        let _ = kill_process(process.pid, Signal::STOP);
+        process.signal(Signal::STOP);
         process.stops == 1
     }
 
@@ -86,16 +110,37 @@ impl Workers {
         process.stops -= 1;
         let goes_on = process.stops == 0;
         if goes_on {
-            let _ = kill_process(process.pid, Signal::CONT);
+            process.signal(Signal::CONT);
         }
         goes_on
+    }
+
+    /// Kills the process of `client`. Returns true unless it was killed before.
+    pub(super) fn kill(&self, client: ClientId) -> bool {
+        let mut processes = self.lock();
+        let Some(process) = processes.get_mut(&client).filter(|it| !it.is_killed) else {
+            return false;
+        };
+        process.is_killed = true;
+        process.signal(Signal::KILL);
+        true
+    }
+
+    /// Returns true if a fault has killed the process of `client`.
+    pub(super) fn is_killed(&self, client: ClientId) -> bool {
+        self.lock().get(&client).is_some_and(|it| it.is_killed)
+    }
+
+    /// Forgets the process of `client`, whose number may be another process's from now on.
+    pub(super) fn forget(&self, client: ClientId) {
+        self.lock().remove(&client);
     }
 
     /// Lets every stopped process go on, at the end of the run.
     pub(super) fn release(&self) {
         for process in self.lock().values_mut().filter(|it| it.stops > 0) {
             process.stops = 0;
-            let _ = kill_process(process.pid, Signal::CONT);
+            process.signal(Signal::CONT);
         }
     }
 }

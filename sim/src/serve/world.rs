@@ -230,6 +230,20 @@ impl World {
         self.workers.name(client.ok_or(NoWorker::NeverPaused)?, pid)
     }
 
+    /// Returns the ids of the faults that should happen in this run and have not begun anywhere.
+    pub(super) fn unbegun_faults(&self) -> Vec<String> {
+        let stages = self.stages();
+        let scenario = &self.plan.scenario;
+        let faults = FaultId::first(scenario.faults.len()).zip(&scenario.faults);
+        let strikes = self.plan.faults.values().zip(stages.values());
+        let waits = |fault| {
+            let mut own = strikes.clone().filter(|(it, _)| it.id == fault).peekable();
+            own.peek().is_some() && own.all(|(_, stage)| *stage == Stage::Waiting)
+        };
+        let waiting = faults.filter(|(fault, _)| waits(*fault));
+        waiting.map(|(_, it)| it.id.clone()).collect()
+    }
+
     /// Returns the id and the stage of every fault: the stage of the host that is least far.
     pub(super) fn faults(&self) -> Vec<(String, Stage)> {
         let stages = self.stages();

@@ -12,6 +12,8 @@ use redis_sim::profile::{PROFILES, Profile};
 use redlock_sim::explore::Assumption;
 use redlock_sim::search::Engine;
 
+use super::init::Language;
+
 /// Runs Redis locks under faults, judges mutual exclusion and liveness, and explains every
 /// violation.
 ///
@@ -79,6 +81,19 @@ Examples:
   redlock-sim serve --nodes 3 --for 60s
   redlock-sim serve ./three-clocks-jump.toml --profile valkey-9";
 
+const DRIVE_EXAMPLES: &str = "\
+The command of a worker may contain {client}, {nodes} (HOST:PORT, comma-separated), {observer}, {resource},
+{ttl-ms}, {seed} and {scenario}. Its environment has the same as DRIVE_CLIENT, DRIVE_NODES and so on.
+
+Examples:
+  redlock-sim drive ./scenarios/ --worker 'python3 worker.py {client}'
+  redlock-sim drive ./pause.toml --worker './worker {client} {nodes}' --seeds 0..20 --jobs 4";
+
+const INIT_EXAMPLES: &str = "\
+Examples:
+  redlock-sim init --client python
+  redlock-sim init --client node --dir ../my-repository";
+
 const MASTER_EXAMPLES: &str = "\
 Examples:
   redlock-sim master --port 7000
@@ -107,6 +122,18 @@ pub(super) enum Command {
     /// Serve simulated masters on loopback TCP, for any client
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(Serve),
+    /// Run scenarios against your own lock client: serve masters, start workers, judge
+    #[command(after_help = DRIVE_EXAMPLES)]
+    Drive(Drive),
+    /// Write a worker, scenarios and a CI workflow for `drive` into your own repository
+    #[command(after_help = INIT_EXAMPLES)]
+    Init(Init),
+    /// Wait for the end of `drive`, then kill its workers
+    #[command(name = super::drive::WATCHDOG, hide = true)]
+    Watchdog {
+        /// Mark in the environment of the workers
+        mark: String,
+    },
     /// Run one simulated server that accepts `redis-server`'s options
     #[command(after_help = MASTER_EXAMPLES)]
     Master(Master),
@@ -295,6 +322,47 @@ pub(super) struct Serve {
     pub(super) settings: Settings,
     #[command(flatten)]
     pub(super) out: Out,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Drive {
+    /// Scenarios (NAME), cases (NAME::CASE), files, folders, tags (tag:TAG)
+    #[arg(value_name = "NAME|PATH|tag:TAG", required = true)]
+    pub(super) which: Vec<String>,
+    /// Program and arguments of a worker, started once for each client of the scenario
+    #[arg(long, value_name = "COMMAND")]
+    pub(super) worker: String,
+    /// Seeds, the end excluded
+    #[arg(long, value_name = "A..B", default_value = "0..1")]
+    pub(super) seeds: SeedRange,
+    /// Number of runs at a time; one per core if not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(super) jobs: Option<u16>,
+    /// End a run this long after its time 0; if not given, it ends with its workers
+    #[arg(long = "for", value_name = "DURATION")]
+    pub(super) limit: Option<Span>,
+    /// Time after which a worker that still runs hangs; counts from the end of `--for`, if given
+    #[arg(long, value_name = "DURATION", default_value = "60s")]
+    pub(super) timeout: Span,
+    /// Server that the masters simulate; the scenario's if not given
+    #[arg(long, value_name = "NAME", value_parser = profiles())]
+    pub(super) profile: Option<&'static Profile>,
+    #[command(flatten)]
+    pub(super) settings: Settings,
+    #[command(flatten)]
+    pub(super) out: Out,
+    #[command(flatten)]
+    pub(super) amount: Amount,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Init {
+    /// Language of the worker
+    #[arg(long, value_enum, value_name = "LANGUAGE")]
+    pub(super) client: Language,
+    /// Root of the repository
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(super) dir: PathBuf,
 }
 
 #[derive(Args, Debug)]

@@ -38,11 +38,14 @@ impl Exit {
             .properties
             .iter()
             .any(|found| found.observed == Observed::Unjudged && is_named(found.property));
+        // A run with a violation is never inconclusive.
+        let is_clean = result.properties.iter().all(|found| found.first.is_none());
+        let is_incomplete = is_clean && has(|it| matches!(it, Failure::Incomplete { .. }));
         if has(|it| matches!(it, Failure::Panicked { .. })) {
             Self::Internal
         } else if has(|it| matches!(it, Failure::Nondeterminism { .. })) {
             Self::Nondeterminism
-        } else if serve::is_untested(result) {
+        } else if is_incomplete || serve::is_untested(result) {
             Self::Inconclusive
         } else if !result.is_met() {
             Self::Failed

@@ -1,6 +1,7 @@
 //! Text that the command prints about results.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::OnceLock;
 
 use lock_judge::history::Event;
@@ -9,6 +10,7 @@ use lock_judge::scenario::{Expectation, Property, Verdict};
 use lock_judge::text;
 use redlock_sim::search::{CaseResult, Figures, Observed, Played, PropertyResult, QuantityResult};
 
+use super::exit::Exit;
 use super::paint::paint;
 use crate::report::{replay_command, results, violation_block};
 
@@ -35,29 +37,38 @@ pub(super) fn unwritten() -> Option<&'static io::Error> {
 /// not expected. `which` is the selector of the case on the command line.
 #[must_use]
 pub fn told(played: &Played, which: &str) -> String {
+    told_with(played, which, Path::new(""))
+}
+
+/// As [`told`]; histories are named by their paths in the directory `out`.
+pub(super) fn told_with(played: &Played, which: &str, out: &Path) -> String {
     let unexpected = |found: &&PropertyResult| !found.failures.is_empty();
     let is_expected = |it: &&QuantityResult| it.expected.is_some();
     let quantities = indented(&quantities(&played.result, is_expected));
-    case(&played.result) + &quantities + &stories(played, which, unexpected)
+    case(&played.result) + &quantities + &stories(played, (which, out), unexpected)
 }
 
 /// Returns one line for a case, one for each property, each quantity and each failure, and the
 /// story of the first violation of each property, expected or not.
-pub(super) fn told_in_full(played: &Played, which: &str) -> String {
+pub(super) fn told_in_full(played: &Played, which: &str, out: &Path) -> String {
     let verdicts = verdicts(&played.result);
     let quantities = indented(&quantities(&played.result, |_| true));
-    let stories = stories(played, which, |_| true);
+    let stories = stories(played, (which, out), |_| true);
     format!("{}\n{verdicts}{quantities}{stories}", case(&played.result))
 }
 
 /// Returns the story of the first violation of each property that `is_told`.
-fn stories(played: &Played, which: &str, is_told: impl Fn(&&PropertyResult) -> bool) -> String {
+fn stories(
+    played: &Played,
+    (which, out): (&str, &Path),
+    is_told: impl Fn(&&PropertyResult) -> bool,
+) -> String {
     let result = &played.result;
     let mut text = String::new();
     for found in result.properties.iter().filter(is_told) {
         let Some((seed, violation)) = &found.first else { continue };
         if let Some((_, events)) = played.kept.iter().find(|(kept, _)| kept == seed) {
-            let history = result.history_file(*seed);
+            let history = out.join(result.history_file(*seed)).display().to_string();
             let again = replay_command(&result.case, which, result.engine, *seed, &history);
             let block = block(result, found.property, (*seed, violation), (events, &again));
             text += &format!("\n\n{block}");
@@ -67,7 +78,11 @@ fn stories(played: &Played, which: &str, is_told: impl Fn(&&PropertyResult) -> b
 }
 
 fn case(result: &CaseResult) -> String {
-    let head = if result.is_met() { "met     " } else { "FAILED  " };
+    let head = match Exit::of(result) {
+        _ if result.is_met() => "met     ",
+        Exit::Inconclusive => "UNCLEAR ",
+        _ => "FAILED  ",
+    };
     let told: Vec<String> = result.properties.iter().filter(|it| tells(it)).map(finding).collect();
     let told = if told.is_empty() { String::from("everything holds") } else { told.join("; ") };
     let CaseResult { engine, seeds, runs, .. } = result;

@@ -177,7 +177,7 @@ impl<'a> Session<'a> {
         self.exit(Exit::of(result));
         let Amount { quiet, verbose } = self.arguments.amount;
         if verbose {
-            self.say(&lines::told_in_full(&played, which));
+            self.say(&lines::told_in_full(&played, which, &self.arguments.out.out));
         } else if !quiet || Exit::of(result) != Exit::Met {
             self.say(&lines::told(&played, which));
         }

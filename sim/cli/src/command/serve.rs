@@ -32,6 +32,7 @@ pub(super) fn serve(arguments: &Serve) -> Result<Exit, Stop> {
         }),
         profile,
         waits_for_start: arguments.wait_for_start,
+        owns_workers: false,
         describe,
         out: out.clone(),
     };
@@ -85,7 +86,7 @@ fn case(arguments: &Serve) -> Result<Case, Stop> {
     Ok(case)
 }
 
-fn refused(refusal: Refusal) -> Stop {
+pub(super) fn refused(refusal: Refusal) -> Stop {
     let exit = match refusal {
         Refusal::Unsupported(_) => Exit::Inconclusive,
         Refusal::Port { .. } => Exit::Usage,
@@ -120,14 +121,20 @@ fn judged(result: &CaseResult) -> String {
     judged.properties = seen;
     let mut text = lines::verdicts(&judged);
     text += &format!("\n  not judged from outside: {}", unseen.join(", "));
-    let untested: Vec<Property> = serve::untested(result).collect();
-    if untested.contains(&Property::ExclusiveSection) {
-        text += "\n  inconclusive: no worker said ENTER";
-    } else if !untested.is_empty() {
-        let names: Vec<&str> = untested.iter().map(|it| it.name()).collect();
-        text += &format!("\n  inconclusive: nothing put {} to the test", names.join(", "));
+    if let Some(untested) = untested(result) {
+        text += &format!("\n  inconclusive: {untested}");
     }
     text
+}
+
+/// Names the properties that should have been put to the test; `None` if all were.
+pub(super) fn untested(result: &CaseResult) -> Option<String> {
+    let untested: Vec<Property> = serve::untested(result).collect();
+    if untested.contains(&Property::ExclusiveSection) {
+        return Some(String::from("no worker said ENTER"));
+    }
+    let names: Vec<&str> = untested.iter().map(|it| it.name()).collect();
+    (!names.is_empty()).then(|| format!("nothing put {} to the test", names.join(", ")))
 }
 
 /// Returns true if two leases that were both held have already been told, and `found` says that they
@@ -139,7 +146,7 @@ fn is_told(result: &CaseResult, found: &PropertyResult) -> bool {
 }
 
 /// Formats the verdict as lines.
-fn describe(verdict: &Verdict) -> Vec<String> {
+pub(super) fn describe(verdict: &Verdict) -> Vec<String> {
     let result = &verdict.played.result;
     let mut text = if verdict.is_cut_short {
         String::from("not judged: too many events for a history")

@@ -1,6 +1,7 @@
 //! What the cases of a run show against their expectations.
 
 use core::fmt;
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +31,16 @@ impl Departure {
         (&self.case, &self.about) == (&other.case, &other.about)
     }
 
+    /// Adds what was observed with another seed.
+    fn absorb(&mut self, other: Self) {
+        if self.observed != other.observed {
+            self.observed = String::from("sometimes");
+        }
+        self.blame.extend(other.blame);
+        self.blame.sort();
+        self.blame.dedup();
+    }
+
     /// Returns the observed verdict with its blame.
     pub(crate) fn verdict(&self) -> String {
         match &self.blame[..] {
@@ -46,10 +57,18 @@ impl fmt::Display for Departure {
     }
 }
 
-/// Returns the names of all cases in `results`, and their departures.
+/// Returns the names of all cases in `results`, and their departures. Where each seed is a result of
+/// its own, a case has the departures of all its seeds.
 pub(crate) fn departures(results: &Results) -> (Vec<String>, Vec<Departure>) {
-    let cases = results.cases.iter().map(name).collect();
-    (cases, results.cases.iter().flat_map(of_case).collect())
+    let cases: BTreeSet<String> = results.cases.iter().map(name).collect();
+    let mut found: Vec<Departure> = Vec::new();
+    for departure in results.cases.iter().flat_map(of_case) {
+        match found.iter_mut().find(|it| it.is_about_the_same(&departure)) {
+            Some(known) => known.absorb(departure),
+            None => found.push(departure),
+        }
+    }
+    (cases.into_iter().collect(), found)
 }
 
 /// Returns the name of a case, with its engine unless that is `event`.

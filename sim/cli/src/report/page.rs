@@ -140,6 +140,7 @@ pub(super) fn heading(result: &CaseResult) -> String {
     let name = name.map_or("As the scenario tells it", String::as_str);
     match result.engine {
         "event" => name.to_owned(),
+        "serve" => format!("{name} (on serve, seed {})", result.seeds.start),
         engine => format!("{name} (on {engine})"),
     }
 }

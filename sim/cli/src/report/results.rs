@@ -259,6 +259,7 @@ pub(crate) fn failure(case: &Case, failure: &Failure) -> String {
         Failure::Panicked { seed, message } => {
             format!("the run of seed {seed} panicked: {message}")
         }
+        Failure::Incomplete { why } => why.clone(),
         Failure::NothingHappened => {
             String::from("no client asked for the lock in any run: add a step `acquire`")
         }

@@ -18,6 +18,8 @@ pub(super) enum Effect {
     Stall { node: NodeId },
     /// A worker's process is stopped.
     Pause { client: ClientId },
+    /// A worker's process group is killed.
+    Kill { client: ClientId },
 }
 
 /// Change of a server.
@@ -56,6 +58,9 @@ impl Effect {
                 Self::Links(LinkChange::Delay { from, to, by_ns, only })
             }
             FaultEffect::Delete { node } => server(node, ServerChange::Delete),
+            FaultEffect::Die { host, .. } if plan.server_at(host).is_none() => {
+                Self::Kill { client: plan.client_at(host) }
+            }
             FaultEffect::Die { host, death } => Self::Death { node: plan.node_at(host), death },
             FaultEffect::Evict { node } => server(node, ServerChange::Evict),
             FaultEffect::Flush { node, database } => server(node, ServerChange::Flush { database }),

@@ -1,0 +1,200 @@
+//! `drive`: runs scenarios against a lock client in any language, from beginning to end.
+//!
+//! For each case and seed it serves the masters in this process, starts a worker process for each
+//! client, applies the faults to masters, network and workers, and judges.
+
+mod leftovers;
+mod play;
+mod watchdog;
+mod words;
+mod worker;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use indicatif::ProgressBar;
+use lock_judge::text;
+use redlock_sim::search::Played;
+use redlock_sim::serve;
+
+pub(super) use watchdog::{COMMAND as WATCHDOG, watchdog};
+
+use self::play::{Drive, Driven};
+use self::watchdog::Watchdog;
+use self::words::Words;
+use super::arguments::{self, Amount};
+use super::exit::{Exit, Stop};
+use super::lines::{self, say};
+use super::progress;
+use super::select::{self, Selected};
+use super::serve::refused;
+use super::stop_signal;
+use crate::report;
+
+/// A run that is to be played.
+struct Job {
+    /// Place among all jobs.
+    number: usize,
+    selected: Selected,
+    seed: u64,
+}
+
+impl Job {
+    /// Returns the path of the run's logs, without seed, client and extension.
+    fn log_stem(&self, out: &Path) -> PathBuf {
+        let case = &self.selected.case;
+        out.join(&case.scenario.name).join(case.slug.as_deref().unwrap_or("base"))
+    }
+}
+
+/// Drives the workers through the selected cases. Reads and checks all of them before the first run.
+pub(super) fn drive(arguments: &arguments::Drive) -> Result<Exit, Stop> {
+    let words = Words::parse(&arguments.worker)?;
+    let jobs = jobs(arguments)?;
+    let out = &arguments.out.out;
+    report::check_writable(out).map_err(|error| Stop::unwritable(out, &error))?;
+    let stop = stop_signal::install()?;
+    let mark = leftovers::new_mark();
+    let watchdog = Watchdog::start(&mark).map_err(Stop::internal)?;
+    let drive = Drive {
+        words,
+        watchdog: &watchdog,
+        mark,
+        stop,
+        limit: arguments.limit.map(|limit| limit.duration()),
+        patience: arguments.timeout.duration(),
+        profile: arguments.profile,
+        out,
+    };
+    let template = "{wide_bar} {human_pos}/{human_len}";
+    let bar = progress::bar(Some(jobs.len() as u64), arguments.amount.quiet, template);
+    let mut session =
+        Session { amount: arguments.amount, out, bar, played: Vec::new(), exit: Exit::Met };
+    let threads = arguments.jobs.map_or_else(cores, usize::from);
+    each(&jobs, threads, stop, |job| drive.play(job), |job, driven| session.take(job, driven))?;
+    session.finish(stop.load(Ordering::Relaxed))
+}
+
+/// Returns a job for each selected case and seed.
+fn jobs(arguments: &arguments::Drive) -> Result<Vec<Job>, Stop> {
+    let (cases, origin) = select::select(&arguments.which, &arguments.settings.overrides)?;
+    let mut jobs = Vec::new();
+    for selected in cases {
+        if selected.case.scenario.clients.is_empty() {
+            let name = selected.case.full_name();
+            return Err(Stop::usage(format!(
+                "error: `{name}` has no client that a worker could be"
+            )));
+        }
+        serve::check(&selected.case).map_err(refused)?;
+        for seed in arguments.seeds.0.clone() {
+            jobs.push(Job { number: jobs.len(), selected: selected.clone(), seed });
+        }
+    }
+    if jobs.is_empty() {
+        let message = format!("nothing to drive: no scenario is selected ({origin})");
+        return Err(Stop { exit: Exit::Nothing, message });
+    }
+    Ok(jobs)
+}
+
+fn cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Plays `jobs` on up to `threads` threads, and takes their results in order. Ends at the first
+/// error, or when `stop` is set.
+fn each(
+    jobs: &[Job],
+    threads: usize,
+    stop: &AtomicBool,
+    play: impl Fn(&Job) -> Result<Option<Driven>, Stop> + Sync,
+    mut take: impl FnMut(&Job, Driven),
+) -> Result<(), Stop> {
+    let next = AtomicUsize::new(0);
+    let (sender, results) = mpsc::channel();
+    thread::scope(|scope| {
+        for _ in 0..threads.min(jobs.len()) {
+            let sender = sender.clone();
+            let (next, play) = (&next, &play);
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed)
+                    && let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed))
+                    && sender.send((job.number, play(job))).is_ok()
+                {}
+            });
+        }
+        drop(sender);
+        let (mut waiting, mut taken) = (BTreeMap::new(), 0);
+        for (number, result) in results {
+            // The other runs end, too.
+            let driven = result.inspect_err(|_| stop_signal::request())?;
+            waiting.insert(number, driven);
+            while let Some(driven) = waiting.remove(&taken) {
+                if let Some(driven) = driven {
+                    take(&jobs[taken], driven);
+                }
+                taken += 1;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// The results so far.
+struct Session<'a> {
+    amount: Amount,
+    out: &'a Path,
+    bar: ProgressBar,
+    played: Vec<Played>,
+    exit: Exit,
+}
+
+impl Session<'_> {
+    fn take(&mut self, job: &Job, driven: Driven) {
+        let Driven { played, notes } = driven;
+        self.bar.inc(1);
+        let exit = Exit::of(&played.result);
+        self.exit = self.exit.max(exit);
+        let Amount { quiet, verbose } = self.amount;
+        if !quiet || exit != Exit::Met {
+            let which = &job.selected.which;
+            let told = match verbose {
+                true => lines::told_in_full(&played, which, self.out),
+                false => lines::told_with(&played, which, self.out),
+            };
+            let notes: String = notes.iter().map(|it| format!("\n        note: {it}")).collect();
+            self.bar.suspend(|| say(format_args!("{told}{notes}")));
+        }
+        self.played.push(Played { family: job.selected.family.clone(), ..played });
+    }
+
+    fn finish(mut self, is_stopped: bool) -> Result<Exit, Stop> {
+        self.bar.finish_and_clear();
+        if is_stopped {
+            self.exit = self.exit.max(Exit::Inconclusive);
+        }
+        if self.played.is_empty() {
+            say("stopped before the end of a run");
+            return Ok(self.exit);
+        }
+        report::write(self.out, &self.played)
+            .map_err(|error| Stop::unwritable(self.out, &error))?;
+        let count = |exit| self.played.iter().filter(|it| Exit::of(&it.result) == exit).count();
+        let (met, unclear) = (count(Exit::Met), count(Exit::Inconclusive));
+        let failed = self.played.len() - met - unclear;
+        let met = text::count(met as u64, "run");
+        let mut summary = format!("\n{met} met, {failed} failed, {unclear} inconclusive");
+        if is_stopped {
+            summary += ", stopped before the end";
+        }
+        if !self.amount.quiet || self.exit != Exit::Met {
+            let index = self.out.join("index.html");
+            say(format_args!("{summary}; reports: {}", index.display()));
+        }
+        Ok(self.exit)
+    }
+}

@@ -1,0 +1,65 @@
+//! Worker processes that the caller of [`Fleet`] has started.
+
+use lock_judge::history::ClientId;
+use lock_judge::scenario::Case;
+use rustix::process::Pid;
+
+use super::{Fleet, Refusal, plan};
+
+/// Circumstances of the end of a worker's process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkerEnd {
+    /// True if a fault killed the process.
+    pub by_fault: bool,
+    /// True if the worker was in its section.
+    pub was_inside: bool,
+}
+
+/// Checks that `case` can be served to workers that the caller starts.
+///
+/// # Errors
+///
+/// If the scenario needs something that cannot be done in real time or to external clients.
+pub fn check(case: &Case) -> Result<(), Refusal> {
+    plan(case, true).map(drop)
+}
+
+impl Fleet {
+    /// Names the process group of the scenario's client `name`, which faults stop and kill.
+    ///
+    /// # Panics
+    ///
+    /// If the scenario has no such client, or `group` is no process.
+    pub fn adopt(&self, name: &str, group: u32) {
+        let pid = i32::try_from(group).ok().and_then(Pid::from_raw).expect("the id of a process");
+        self.world.workers.adopt(self.client(name), pid);
+    }
+
+    /// Notes that the process of the client `name` has ended; `is_clean` is false if it failed. A
+    /// section in which the worker was is over. The process group is not signalled any more.
+    ///
+    /// # Panics
+    ///
+    /// If the scenario has no such client.
+    pub fn worker_ended(&self, name: &str, is_clean: bool) -> WorkerEnd {
+        let world = &self.world;
+        let client = self.client(name);
+        let by_fault = world.workers.is_killed(client);
+        world.workers.forget(client);
+        let was_inside = world.recorder.is_inside(client);
+        if !by_fault && (was_inside || !is_clean) {
+            world.recorder.killed(client, world.plan.client_host(client));
+        }
+        WorkerEnd { by_fault, was_inside }
+    }
+
+    /// Returns the ids of the faults that should happen in this run and have not begun.
+    #[must_use]
+    pub fn unbegun_faults(&self) -> Vec<String> {
+        self.world.unbegun_faults()
+    }
+
+    fn client(&self, name: &str) -> ClientId {
+        self.world.plan.scenario.client_named(name).expect("a client of the scenario")
+    }
+}
