@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use snapbox::cmd::Command;
 use snapbox::str;
 
 use crate::{GOOD, NODE_CLOCK_JUMP, folder, redlock_sim};
