@@ -8,7 +8,8 @@ use crate::world::{MS, TTL, World};
 fn a_lease_knows_its_resource() {
     let world = World::new();
     let redlock = world.client();
-    let lease = world.block_on(redlock.acquire(&String::from("in\u{1b}voice"))).unwrap();
+    let name = String::from("in\u{1b}voice");
+    let lease = world.block_on(redlock.acquire(&name)).unwrap();
     assert_eq!(lease.resource(), b"in\x1bvoice");
     let shown = format!("{lease:?}");
     assert!(shown.contains(r"resource: in\x1bvoice, owner"), "{shown}");

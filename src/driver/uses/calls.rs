@@ -13,15 +13,19 @@ use crate::error::{AcquireError, AcquireErrorKind, CheckError, LostReason};
 use crate::observe::Event as Told;
 use crate::votes::Votes;
 
+/// A grant, and the name of its lock.
+pub(crate) type Granted = (Grant, Arc<[u8]>);
+
 /// Calls of the handles.
 impl Driver {
-    /// Returns the grant and the name of the lock, once there is a grant. A grant is handed over only if its validity suffices
-    /// *now*: the caller may have been paused since the decision (catalogue K6).
+    /// Returns the grant and the name of the lock, once there is a grant. A grant is handed over only
+    /// if its validity suffices *now*: the caller may have been paused since the decision (catalogue
+    /// K6).
     pub(crate) fn poll_acquired(
         &self,
         lock: LockId,
         context: &Context<'_>,
-    ) -> Poll<Result<(Grant, Arc<[u8]>), AcquireError>> {
+    ) -> Poll<Result<Granted, AcquireError>> {
         self.turn(|state, now| {
             let State { uses, machine, names, .. } = state;
             let entry = uses.of(lock);

@@ -3,7 +3,6 @@
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use toml::value::{Date, Datetime};
 
@@ -114,8 +113,14 @@ fn bless(
 }
 
 /// Returns today's date (UTC).
-#[expect(clippy::disallowed_methods, reason = "the day on which somebody accepts a departure")]
+#[expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the day on which somebody accepts a departure"
+)]
 fn today() -> Datetime {
+    use std::time::{SystemTime, UNIX_EPOCH};
+
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Datetime { date: Some(date(since_1970.as_secs() / 86_400)), time: None, offset: None }
 }
