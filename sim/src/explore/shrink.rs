@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use lock_judge::scenario::{Scenario, SeedRange, complaints};
 use serde_json::Value;
 
-use self::tree::{at, calmer, collect_parts, collect_times, forget, remove, rounded};
+use self::tree::{at, calmer, collect_parts, collect_times, forget, remove, rounded, shorter};
 use super::assumptions::Assumptions;
 use super::case;
 use super::contract::{Finding, findings};
@@ -20,6 +20,12 @@ use crate::engine::event;
 
 /// Maximum number of candidates that are played for one finding.
 const CANDIDATES_MAX: u64 = 6_000;
+
+/// TTLs in place of the default.
+const SHORT_TTLS: [&str; 3] = ["100ms", "500ms", "2s"];
+
+/// Numbers by which times are divided.
+const DIVISORS: [u64; 3] = [100, 10, 2];
 
 /// Seeds with which a candidate is played besides the plan's own: taking a host away gives the
 /// others new numbers, and with them new message delays.
@@ -51,6 +57,7 @@ pub fn shrink(plan: &Scenario, finding: &Finding) -> Shrunk {
         shrinking.take_away_hosts();
         shrinking.take_away_parts();
         shrinking.calm_down();
+        shrinking.shorten_times();
         shrinking.round_times();
         if shrinking.tree == before || shrinking.candidates >= CANDIDATES_MAX {
             break;
@@ -103,6 +110,32 @@ impl Shrinking<'_> {
         for path in parts.iter().rev() {
             for calmer in calmer(&self.tree, path) {
                 if self.consider(calmer) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Shortens times: whoever polls while something lasts polls less often.
+    fn shorten_times(&mut self) {
+        if self.tree.pointer("/lock/ttl").is_none() {
+            SHORT_TTLS.into_iter().any(|ttl| {
+                let mut tree = self.tree.clone();
+                tree["lock"]["ttl"] = Value::String(ttl.to_owned());
+                self.consider(tree)
+            });
+        }
+        let mut times = Vec::new();
+        collect_times(&self.tree, &mut Vec::new(), &mut times);
+        for path in times {
+            for divisor in DIVISORS {
+                let mut tree = self.tree.clone();
+                let Some(time) = at(&mut tree, &path) else { continue };
+                let Some(text) = time.as_str().and_then(|text| shorter(text, divisor)) else {
+                    continue;
+                };
+                *time = Value::String(text);
+                if self.consider(tree) {
                     break;
                 }
             }

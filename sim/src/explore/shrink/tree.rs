@@ -157,9 +157,24 @@ pub(super) fn rounded(text: &str, digits: u32) -> Option<String> {
     (round != ns).then(|| format!("{sign}{}", Span(round)))
 }
 
+/// Returns the time `text` divided by `divisor`; `None` if `text` is no single positive time, or one
+/// of less than a millisecond.
+pub(super) fn shorter(text: &str, divisor: u64) -> Option<String> {
+    let ns = text.parse::<Span>().ok()?.0 / divisor;
+    (ns >= 1_000_000).then(|| Span(ns).to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_divided_down_to_a_millisecond() {
+        assert_eq!(shorter("10s", 100).as_deref(), Some("100ms"));
+        assert_eq!(shorter("10ms", 100), None);
+        assert_eq!(shorter("-10s", 2), None);
+        assert_eq!(shorter("1s..2s", 2), None);
+    }
 
     #[test]
     fn times_are_rounded_to_significant_digits() {
