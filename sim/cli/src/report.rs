@@ -4,8 +4,6 @@
 //! Every report is a function of its input alone: no date, no path and no float in a text. The same
 //! runs give the same bytes.
 
-use std::fs;
-use std::io;
 use std::path::Path;
 
 use lock_judge::history::file::{self, Header};
@@ -96,11 +94,7 @@ pub(crate) fn write_results(out: &Path, played: &[Played]) -> Result<(), OutErro
     let results = results::Results::new(played).without_files();
     staged.write(out.join(RESULTS), &results.to_json())?;
     earlier.remove_except(&staged.commit()?)?;
-    // `Earlier` refuses an index of others.
-    match fs::remove_file(out.join(INDEX)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 /// Creates the directory `out`, and checks that reports can be written there.

@@ -72,7 +72,7 @@ pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
     tell(&tally, &kept);
     let sums = sums(&tally, &kept);
     let file = arguments.out.out.join("explore.json");
-    write(&file, &sums).map_err(|error| Stop::unwritable(&file, &error))?;
+    Staged::write_one(&file, &sums).map_err(|error| Stop::unwritable(&file, &error))?;
     Ok(exit)
 }
 
@@ -93,15 +93,8 @@ fn frame(arguments: &Explore) -> Result<Frame, Stop> {
 fn store(folder: &Path, finding: &Finding, found: &Found) -> io::Result<PathBuf> {
     let name = finding.name();
     let path = folder.join(format!("{name}.toml"));
-    write(&path, &text(&found.plan, &name, finding, &[]))?;
+    Staged::write_one(&path, &text(&found.plan, &name, finding, &[]))?;
     Ok(path)
-}
-
-/// Writes a file as a whole: if the disk is full, an earlier file stays as it is.
-fn write(path: &Path, text: &str) -> io::Result<()> {
-    let staged = Staged::default();
-    staged.write(path.to_owned(), text)?;
-    staged.commit().map(|_| ())
 }
 
 /// A finding as it is stored: the smallest scenario that shows it.
@@ -146,7 +139,7 @@ fn keep_smallest(folder: &Path, found: BTreeMap<Finding, Found>) -> io::Result<V
             }
             Ok(None) | Err(_) => (Vec::new(), 0),
         };
-        write(&file, &text(&scenario, &finding.name(), &finding, &others))?;
+        Staged::write_one(&file, &text(&scenario, &finding.name(), &finding, &others))?;
         let (clients, faults) = (scenario.clients.len(), scenario.faults.len());
         let number = found.number;
         Ok(Kept { finding, number, file, seed, clients, faults, events, candidates })

@@ -1,7 +1,7 @@
 //! `gate`: compares the results of a run with a baseline.
 
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 use toml::value::{Date, Datetime};
@@ -19,11 +19,11 @@ pub(super) fn gate(arguments: &Gate) -> Result<Exit, Stop> {
     if results.cases.is_empty() {
         return Err(Stop { exit: Exit::Nothing, message: String::from("no case was played") });
     }
+    let (cases, found) = departures(&results);
     let baseline = match &arguments.baseline {
         Some(path) => read(path, arguments.bless)?,
-        None => Baseline { cases: departures(&results).0, ..Baseline::default() },
+        None => Baseline { cases: cases.clone(), ..Baseline::default() },
     };
-    let (cases, found) = departures(&results);
     let changes = compare(&baseline, &cases, &found);
     if let Some(path) = &arguments.junit {
         write(path, &formats::junit(&results, &changes))?;
@@ -61,12 +61,12 @@ fn read(path: &Path, may_be_missing: bool) -> Result<Baseline, Stop> {
     }
 }
 
-/// Writes a file as a whole: if that fails, an earlier file stays as it is.
 fn write(path: &Path, text: &str) -> Result<(), Stop> {
-    let staged = Staged::default();
-    let written = staged.write(path.to_owned(), text).and_then(|()| staged.commit());
-    let unwritable = |error| format!("error: {} cannot be written: {error}", path.display());
-    written.map(drop).map_err(|error| Stop::usage(unwritable(error)))
+    Staged::write_one(path, text).map_err(|error| unwritable(path, &error))
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Stop {
+    Stop::usage(format!("error: {} cannot be written: {error}", path.display()))
 }
 
 /// Appends `text` to the summary of a GitHub workflow's step, where there is one.
@@ -75,10 +75,8 @@ fn append_summary(text: &str) -> Result<(), Stop> {
         return Ok(());
     };
     let file = OpenOptions::new().create(true).append(true).open(&path);
-    let unwritable =
-        |error| format!("error: {} cannot be written: {error}", Path::new(&path).display());
     file.and_then(|mut file| file.write_all(text.as_bytes()))
-        .map_err(|error| Stop::usage(unwritable(error)))
+        .map_err(|error| unwritable(Path::new(&path), &error))
 }
 
 /// Writes the baseline that these results meet.

@@ -87,7 +87,8 @@ impl Listing {
     fn files(self, out: &Path) -> Earlier {
         let of_case = |case: CaseListing| case.histories.into_iter().chain(case.page);
         let listed = self.cases.into_iter().flat_map(of_case);
-        Earlier { files: listed.filter(|it| is_report(it)).map(|it| out.join(it)).collect() }
+        let reports = listed.filter(|it| is_report(it)).chain([PathBuf::from(INDEX)]);
+        Earlier { files: reports.map(|it| out.join(it)).collect() }
     }
 }
 

@@ -29,14 +29,21 @@ impl Staged {
     }
 
     /// Writes the file that becomes `path`.
-    pub(crate) fn write(&self, path: PathBuf, text: &str) -> io::Result<()> {
+    pub(super) fn write(&self, path: PathBuf, text: &str) -> io::Result<()> {
         let mut file = self.create(path)?;
         file.write_all(text.as_bytes())?;
         file.flush()
     }
 
+    /// Writes the file `path` as a whole: if that fails, an earlier file stays as it is.
+    pub(crate) fn write_one(path: &Path, text: &str) -> io::Result<()> {
+        let staged = Self::default();
+        staged.write(path.to_owned(), text)?;
+        staged.commit().map(drop)
+    }
+
     /// Moves every file to its final path, the first one last. Returns the final paths.
-    pub(crate) fn commit(self) -> io::Result<BTreeSet<PathBuf>> {
+    pub(super) fn commit(self) -> io::Result<BTreeSet<PathBuf>> {
         let mut written = BTreeSet::new();
         let mut paths = self.paths();
         while let Some(path) = paths.last() {
