@@ -6,6 +6,7 @@ mod drive;
 mod exit;
 mod explore;
 mod gate;
+mod in_order;
 mod init;
 mod lines;
 mod list;

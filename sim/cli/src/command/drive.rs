@@ -9,10 +9,8 @@ mod watchdog;
 mod words;
 mod worker;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::atomic::Ordering;
 use std::thread;
 
 use indicatif::ProgressBar;
@@ -27,6 +25,7 @@ use self::watchdog::Watchdog;
 use self::words::Words;
 use super::arguments::{self, Amount};
 use super::exit::{Exit, Stop};
+use super::in_order::in_order;
 use super::lines::{self, say};
 use super::progress;
 use super::select::{self, Selected};
@@ -73,8 +72,25 @@ pub(super) fn drive(arguments: &arguments::Drive) -> Result<Exit, Stop> {
     let bar = progress::bar(Some(jobs.len() as u64), arguments.amount.quiet, template);
     let mut session =
         Session { amount: arguments.amount, out, bar, played: Vec::new(), exit: Exit::Met };
-    let threads = arguments.jobs.map_or_else(cores, usize::from);
-    each(&jobs, threads, stop, |job| drive.play(job), |job, driven| session.take(job, driven))?;
+    let threads = arguments.jobs.map_or_else(cores, usize::from).min(jobs.len());
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let mut error = None;
+    let play = |job: &Job| {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        // The other runs end, too.
+        drive.play(job).inspect_err(|_| stop_signal::request())
+    };
+    let take = |job: &Job, driven: Result<Option<Driven>, Stop>| match driven {
+        Ok(Some(driven)) => session.take(job, driven),
+        Ok(None) => {}
+        Err(stop) => error = error.take().or(Some(stop)),
+    };
+    pool.map_err(Stop::internal)?.install(|| in_order(&jobs, play, take));
+    if let Some(error) = error {
+        return Err(error);
+    }
     session.finish(stop.load(Ordering::Relaxed))
 }
 
@@ -103,45 +119,6 @@ fn jobs(arguments: &arguments::Drive) -> Result<Vec<Job>, Stop> {
 
 fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// Plays `jobs` on up to `threads` threads, and takes their results in order. Ends at the first
-/// error, or when `stop` is set.
-fn each(
-    jobs: &[Job],
-    threads: usize,
-    stop: &AtomicBool,
-    play: impl Fn(&Job) -> Result<Option<Driven>, Stop> + Sync,
-    mut take: impl FnMut(&Job, Driven),
-) -> Result<(), Stop> {
-    let next = AtomicUsize::new(0);
-    let (sender, results) = mpsc::channel();
-    thread::scope(|scope| {
-        for _ in 0..threads.min(jobs.len()) {
-            let sender = sender.clone();
-            let (next, play) = (&next, &play);
-            scope.spawn(move || {
-                while !stop.load(Ordering::Relaxed)
-                    && let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed))
-                    && sender.send((job.number, play(job))).is_ok()
-                {}
-            });
-        }
-        drop(sender);
-        let (mut waiting, mut taken) = (BTreeMap::new(), 0);
-        for (number, result) in results {
-            // The other runs end, too.
-            let driven = result.inspect_err(|_| stop_signal::request())?;
-            waiting.insert(number, driven);
-            while let Some(driven) = waiting.remove(&taken) {
-                if let Some(driven) = driven {
-                    take(&jobs[taken], driven);
-                }
-                taken += 1;
-            }
-        }
-        Ok(())
-    })
 }
 
 /// The results so far.

@@ -1,9 +1,7 @@
 //! `run`: plays many cases with many seeds.
 
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use indicatif::ProgressBar;
@@ -12,6 +10,7 @@ use redlock_sim::search::{self, Campaign, CaseResult, Played};
 
 use super::arguments::{Amount, Run};
 use super::exit::{Exit, Stop};
+use super::in_order::in_order;
 use super::lines::{self, say};
 use super::progress;
 use super::select::{self, Selected};
@@ -35,50 +34,20 @@ pub(super) fn run(arguments: &Run) -> Result<Exit, Stop> {
     if !arguments.amount.quiet {
         say(format_args!("scenarios: {origin}, {} cases", cases.len()));
     }
-    let session = Session::new(arguments, &cases, stop);
+    let mut session = Session::new(arguments, &cases, stop);
     let player = Player { arguments, stop, bar: session.bar.clone() };
-    in_order(&cases, |selected| player.play(selected), session).finish()
-}
-
-/// Plays the cases on all threads, in their order, and lets `session` take each result as soon as
-/// those of all earlier cases are there.
-fn in_order<'a>(
-    cases: &[Selected],
-    play: impl Fn(&Selected) -> Option<Outcome> + Sync,
-    session: Session<'a>,
-) -> Session<'a> {
-    let begun = AtomicUsize::new(0);
-    let finished = Mutex::new((session, BTreeMap::new(), 0));
-    let work = || {
-        while let Some((index, selected)) = next(cases, &begun) {
-            let outcome = play(selected);
-            let mut guard = finished.lock().expect("nobody panics with the lock");
-            let (session, waiting, taken) = &mut *guard;
-            waiting.insert(index, outcome);
-            while let Some(outcome) = waiting.remove(taken) {
-                if let Some(outcome) = outcome {
-                    session.take(&cases[*taken], outcome);
-                }
-                *taken += 1;
-            }
-        }
-    };
-    rayon::scope(|scope| {
-        (0..rayon::current_num_threads()).for_each(|_| scope.spawn(|_| work()));
-    });
-    finished.into_inner().expect("nobody panics with the lock").0
-}
-
-/// Returns the next case that no thread has begun.
-fn next<'a>(cases: &'a [Selected], begun: &AtomicUsize) -> Option<(usize, &'a Selected)> {
-    let index = begun.fetch_add(1, Ordering::Relaxed);
-    cases.get(index).map(|selected| (index, selected))
+    in_order(
+        &cases,
+        |selected| player.play(selected),
+        |selected, outcome| outcome.into_iter().for_each(|it| session.take(selected, it)),
+    );
+    session.finish()
 }
 
 /// Result of a case; an error if the simulator panicked.
 type Outcome = thread::Result<Result<Played, Unsupported>>;
 
-/// What every thread needs to play a case.
+/// The means to play a case, shared by all threads.
 struct Player<'a> {
     arguments: &'a Run,
     stop: &'a AtomicBool,
@@ -145,9 +114,9 @@ impl<'a> Session<'a> {
     }
 
     /// Takes the result of one case.
-    fn take(&mut self, selected: &Selected, played: thread::Result<Result<Played, Unsupported>>) {
+    fn take(&mut self, selected: &Selected, outcome: Outcome) {
         let name = selected.case.full_name();
-        match played {
+        match outcome {
             Ok(Ok(played)) => {
                 self.add(Played { family: selected.family.clone(), ..played }, &selected.which)
             }
