@@ -110,8 +110,8 @@
 //!
 //! The client needs tokio with its network enabled, on Linux, Android or an Apple system. It
 //! measures leases with a clock that counts time asleep, and supports no such clock on other
-//! systems ([`guide::systems`]). [`Builder::build`] opens no connection and starts no task, so a client may be a
-//! `static`. Dropping a lease or a future never blocks and needs no runtime.
+//! systems ([`guide::systems`]). [`Builder::build`] opens no connection and starts no task, so a
+//! client may be a `static`. Dropping a lease or a future never blocks and needs no runtime.
 //!
 //! | activity | runs on | consequence |
 //! | --- | --- | --- |

@@ -1,4 +1,4 @@
-//! What the caller promises about the nodes' memory.
+//! The promise about the nodes' memory, as an option.
 
 use clap::ValueEnum;
 use redlock_client::RestartGuard;

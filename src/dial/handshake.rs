@@ -29,8 +29,8 @@ enum Refusal {
     Final(Vec<u8>),
 }
 
-/// Performs the handshake for `endpoint` with `credentials`, in version 3 of the protocol if the server knows it.
-/// Returns the decoder, and true if the server can push the changes of keys.
+/// Performs the handshake for `endpoint` with `credentials`, in version 3 of the protocol if the
+/// server knows it. Returns the decoder, and true if the server can push the changes of keys.
 pub(crate) async fn handshake(
     stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
     endpoint: &Endpoint,

@@ -44,7 +44,7 @@ impl Environment for Line {
     }
 }
 
-fn poll<T>(future: Pin<&mut impl Future<Output = T>>) -> Poll<T> {
+pub(super) fn poll<T>(future: Pin<&mut impl Future<Output = T>>) -> Poll<T> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 

@@ -1,4 +1,4 @@
-//! What the command prints.
+//! Output of the command on the terminal.
 
 use std::fs;
 

@@ -17,7 +17,7 @@ struct Serving {
     process: Child,
     /// Directory of the reports.
     out: String,
-    /// What it said before it served: among others, a line with the address of each master and, after
+    /// Output before it served: among others, a line with the address of each master and, after
     /// these, of the observer.
     told: Vec<String>,
     lines: Lines<BufReader<ChildStdout>>,

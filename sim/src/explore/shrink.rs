@@ -125,35 +125,26 @@ impl Shrinking<'_> {
                 self.consider(tree)
             });
         }
-        let mut times = Vec::new();
-        collect_times(&self.tree, &mut Vec::new(), &mut times);
-        for path in times {
-            for divisor in DIVISORS {
-                let mut tree = self.tree.clone();
-                let Some(time) = at(&mut tree, &path) else { continue };
-                let Some(text) = time.as_str().and_then(|text| shorter(text, divisor)) else {
-                    continue;
-                };
-                *time = Value::String(text);
-                if self.consider(tree) {
-                    break;
-                }
-            }
-        }
+        self.replace_times(|text| DIVISORS.map(|divisor| shorter(text, divisor)));
     }
 
     /// Rounds times to fewer digits.
     fn round_times(&mut self) {
+        self.replace_times(|text| [1, 2, 3].map(|digits| rounded(text, digits)));
+    }
+
+    /// Replaces each time by the first of its candidates with which the finding shows.
+    fn replace_times<const N: usize>(&mut self, candidates: impl Fn(&str) -> [Option<String>; N]) {
         let mut times = Vec::new();
         collect_times(&self.tree, &mut Vec::new(), &mut times);
         for path in times {
-            for digits in 1..=3 {
+            let mut tree = self.tree.clone();
+            let Some(text) = at(&mut tree, &path).and_then(|time| time.as_str()) else { continue };
+            for candidate in candidates(text).into_iter().flatten() {
                 let mut tree = self.tree.clone();
-                let Some(time) = at(&mut tree, &path) else { continue };
-                let Some(text) = time.as_str().and_then(|text| rounded(text, digits)) else {
-                    continue;
-                };
-                *time = Value::String(text);
+                if let Some(time) = at(&mut tree, &path) {
+                    *time = Value::String(candidate);
+                }
                 if self.consider(tree) {
                     break;
                 }

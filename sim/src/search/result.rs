@@ -101,7 +101,7 @@ pub enum Failure {
     NothingHappened,
     /// A served run cannot show that expectations are met: a worker crashed, or a fault never began.
     Incomplete {
-        /// Explanation.
+        /// Reason, as a sentence for people.
         why: String,
     },
 }

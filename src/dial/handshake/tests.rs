@@ -1,9 +1,9 @@
-use core::future::Future;
 use core::pin::pin;
-use core::task::{Context, Poll, Waker};
+use core::task::Poll;
 
 use tokio::io::{DuplexStream, duplex};
 
+use super::super::tests::poll;
 use super::*;
 use crate::resp::Malformed;
 
@@ -39,10 +39,6 @@ fn credentials(endpoint: &Endpoint) -> Option<Credentials> {
         Poll::Ready(credentials) => credentials.unwrap(),
         Poll::Pending => panic!("nobody is asked"),
     }
-}
-
-fn poll<T>(future: core::pin::Pin<&mut impl Future<Output = T>>) -> Poll<T> {
-    future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
 /// Returns the words of the written commands, without lengths and scripts.

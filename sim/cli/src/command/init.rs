@@ -30,7 +30,7 @@ pub(super) enum Language {
     Node,
 }
 
-/// What differs between the languages.
+/// The parts of the files that depend on the language.
 struct Template {
     worker: &'static str,
     text: &'static str,

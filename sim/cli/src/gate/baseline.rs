@@ -1,4 +1,4 @@
-//! The file of what is known.
+//! The file of known departures.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use super::Departure;
 /// Version of the format.
 const SCHEMA: u32 = 1;
 
-/// What is known: the suite's cases, and their departures from their expectations.
+/// The cases of a suite, and their accepted departures from their expectations.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Baseline {
     /// Names of all cases.

@@ -1,4 +1,4 @@
-//! What the cases of a run show against their expectations.
+//! Departures of the cases of a run from their expectations.
 
 use core::fmt;
 use std::collections::BTreeSet;

@@ -286,8 +286,9 @@ fn of_clocks(facts: &Facts, id: AttemptId, from_ns: u64) -> Blamed {
 }
 
 /// Blames the clock of the client of `id` if round trips exceed the node timeout only by that clock,
-/// or if the wait since `from_ns` is too long only because that clock has lost more than the drift of a lease: by its rate since then, or by its readings since
-/// the attempt. The client measures quarantines on that clock, too.
+/// or if the wait since `from_ns` is too long only because that clock has lost more than the drift of
+/// a lease: by its rate since then, or by its readings since the attempt. The client measures
+/// quarantines on that clock, too.
 fn of_own_clock(facts: &Facts, id: AttemptId, (from_ns, bound_ns): (u64, u64)) -> Blamed {
     let Some(attempt) = facts.leases.get(id) else { return Blamed::NONE };
     let is_excused = |waited_ns: u64, by_clock_ns: u64, bound_ns: u64| {

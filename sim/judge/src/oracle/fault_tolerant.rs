@@ -12,8 +12,9 @@
 //!
 //! Attempts that their caller cancelled are not judged, nor are attempts during which the process
 //! was stopped. Blame: the client's clock, if it gained more than the drift that the lease allows
-//! for, or if it is so fast that a round trip exceeds the node timeout; *membership*, if the good nodes are a majority only because the client's list has two names
-//! of one of them; otherwise only the client.
+//! for, or if it is so fast that a round trip exceeds the node timeout; *membership*, if the good
+//! nodes are a majority only because the client's list has two names of one of them; otherwise only
+//! the client.
 //!
 //! In addition, every attempt settles within [`Setting::attempt_ns`](super::setting::Setting) on
 //! the client's clock, without stops: one node timeout for each node, two round trips and 10 ms.

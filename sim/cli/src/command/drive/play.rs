@@ -29,7 +29,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Maximum size of a worker's log.
 const LOG_BYTES_MAX: u64 = 64 << 20;
 
-/// What all runs have in common.
+/// Settings that all runs share.
 pub(super) struct Drive<'a> {
     pub(super) words: Words,
     pub(super) watchdog: &'a Watchdog,
