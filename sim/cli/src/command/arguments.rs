@@ -17,7 +17,9 @@ use self::examples::{
     AFTER_HELP, CHECK_EXAMPLES, DRIVE_EXAMPLES, EXPLORE_EXAMPLES, GATE_EXAMPLES, INIT_EXAMPLES,
     LIST_EXAMPLES, MASTER_EXAMPLES, REPLAY_EXAMPLES, RUN_EXAMPLES, SERVE_EXAMPLES,
 };
-use super::init::Language;
+
+/// Name of the hidden command that outlives `drive`.
+pub(super) const WATCHDOG: &str = "watchdog";
 
 /// Runs Redis locks under faults, judges mutual exclusion and liveness, and explains every
 /// violation.
@@ -63,7 +65,7 @@ pub(super) enum Command {
     #[command(after_help = INIT_EXAMPLES)]
     Init(Init),
     /// Wait for the end of `drive`, then kill its workers
-    #[command(name = super::drive::WATCHDOG, hide = true)]
+    #[command(name = WATCHDOG, hide = true)]
     Watchdog {
         /// Mark in the environment of the workers
         mark: String,
@@ -315,6 +317,15 @@ pub(super) enum Format {
     Text,
     /// For programs
     Json,
+}
+
+/// Language of a worker. Only those whose worker is run by a test.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum Language {
+    /// Python, its standard library alone
+    Python,
+    /// JavaScript, node alone
+    Node,
 }
 
 /// Use of colours.

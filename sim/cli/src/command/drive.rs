@@ -18,7 +18,7 @@ use lock_judge::text;
 use redlock_sim::search::Played;
 use redlock_sim::serve;
 
-pub(super) use watchdog::{COMMAND as WATCHDOG, watchdog};
+pub(super) use watchdog::watchdog;
 
 use self::play::{Drive, Driven};
 use self::watchdog::Watchdog;

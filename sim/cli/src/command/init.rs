@@ -4,9 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
-
-use super::arguments::Init;
+use super::arguments::{Init, Language};
 use super::exit::{Exit, Stop};
 use super::lines::say;
 
@@ -20,15 +18,6 @@ const SCENARIOS: [(&str, &str); 3] = [
     ("late-replies", include_str!("init/scenarios/late-replies.toml")),
     ("pause", include_str!("init/scenarios/pause.toml")),
 ];
-
-/// Language of a worker. Only those whose worker is run by a test.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum Language {
-    /// Python, its standard library alone
-    Python,
-    /// JavaScript, node alone
-    Node,
-}
 
 /// The parts of the files that depend on the language.
 struct Template {

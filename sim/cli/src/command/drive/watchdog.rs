@@ -13,10 +13,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::leftovers;
+use crate::command::arguments::WATCHDOG;
 use crate::command::exit::{Exit, Stop};
-
-/// Name of the hidden command.
-pub(in crate::command) const COMMAND: &str = "watchdog";
 
 /// The watchdog, as `drive` has it.
 pub(super) struct Watchdog {
@@ -29,7 +27,7 @@ impl Watchdog {
     /// Starts the watchdog of the workers whose environment has `mark`.
     pub(super) fn start(mark: &str) -> io::Result<Self> {
         let mut process = Command::new(program()?)
-            .args([COMMAND, mark])
+            .args([WATCHDOG, mark])
             .env_remove(leftovers::VARIABLE)
             // Not reached by Ctrl-C, which is for the process group of the terminal.
             .process_group(0)
