@@ -44,7 +44,8 @@ pub use self::acquire::Acquire;
 pub use self::lease::{Lease, Lost};
 pub use self::many::{LeaseSet, LostAny, Semaphore};
 use self::park::block_on;
-use crate::error::{AcquireError, Closed};
+use crate::builder::Builder;
+use crate::error::{AcquireError, BuildError, Closed};
 use crate::health::Health;
 use crate::inspect::Inspection;
 use crate::many::Resources;
@@ -52,17 +53,27 @@ use crate::resource::Resource;
 
 /// A client whose calls block the calling thread. Clones share connections.
 ///
-/// Built by [`Builder::build_blocking`](crate::Builder::build_blocking).
+/// Built by [`Builder::build_blocking`].
 #[derive(Clone, Debug)]
 pub struct Redlock {
     inner: crate::Redlock,
 }
 
-impl Redlock {
-    pub(crate) fn new(inner: crate::Redlock) -> Self {
-        Self { inner }
+impl Builder {
+    /// Builds a client for threads without `async`, on a [background
+    /// thread](Builder::background_thread) that starts with its first use. See
+    /// [`blocking`](crate::blocking).
+    ///
+    /// # Errors
+    ///
+    /// Same as for [`Builder::build`].
+    pub fn build_blocking(self) -> Result<Redlock, BuildError> {
+        let builder = if self.has_environment() { self } else { self.background_thread() };
+        builder.build().map(|inner| Redlock { inner })
     }
+}
 
+impl Redlock {
     /// Acquires the lock on `resource`, retrying until the configured wait is over. Add options,
     /// then call `block()`.
     pub fn acquire<'a>(&'a self, resource: impl Into<Resource<'a>>) -> Acquire<'a> {

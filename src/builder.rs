@@ -287,6 +287,11 @@ impl Builder {
         self
     }
 
+    /// Returns true if an environment was chosen.
+    pub(crate) fn has_environment(&self) -> bool {
+        self.environment.is_some()
+    }
+
     /// Sets the environment: clock, random bytes, network and tasks. For simulators; outside
     /// semver, as everything in [`environment`](crate::environment).
     pub fn environment(mut self, environment: Arc<dyn Environment>) -> Self {

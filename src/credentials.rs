@@ -1,10 +1,9 @@
 //! User and password of the client on a node, and the provider of them.
 
 use core::fmt;
+use core::pin::Pin;
 use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
-
-use crate::environment::BoxFuture;
 
 /// Number of credentials that are remembered, to hide them in texts of the server: those of a
 /// connection and of inspections beside it.
@@ -52,7 +51,8 @@ impl fmt::Display for NodeName {
 pub(crate) type Provided = Result<Credentials, Box<dyn Error + Send + Sync>>;
 
 /// The application's provider.
-pub(crate) type Provider = dyn Fn(NodeName) -> BoxFuture<'static, Provided> + Send + Sync;
+pub(crate) type Provider =
+    dyn Fn(NodeName) -> Pin<Box<dyn Future<Output = Provided> + Send>> + Send + Sync;
 
 /// The provider, for one node.
 #[derive(Clone)]

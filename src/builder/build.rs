@@ -4,11 +4,10 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use super::Builder;
-use crate::blocking;
 use crate::client::Redlock;
 use crate::credentials::NodeProvider;
 use crate::driver::Driver;
-use crate::environment::{Endpoint, Environment, TokioEnvironment};
+use crate::environment::{Endpoint, TokioEnvironment};
 use crate::error::{BuildError, OptionError, TtlError};
 use crate::observe::{self, Observers};
 use crate::restart_guard::RestartGuard;
@@ -82,19 +81,6 @@ impl Builder {
         let environment = self.environment.unwrap_or_else(|| Arc::new(TokioEnvironment::default()));
         let driver = Driver::new(environment, observers, endpoints, canary_key, &links);
         Ok(Redlock::new(driver, settings))
-    }
-
-    /// Builds a client for threads without `async`, on a [background
-    /// thread](Builder::background_thread) that starts with its first use. See
-    /// [`blocking`](crate::blocking).
-    ///
-    /// # Errors
-    ///
-    /// Same as for [`Builder::build`].
-    pub fn build_blocking(mut self) -> Result<blocking::Redlock, BuildError> {
-        let background = || Arc::new(TokioEnvironment::in_background()) as Arc<dyn Environment>;
-        self.environment.get_or_insert_with(background);
-        self.build().map(blocking::Redlock::new)
     }
 
     /// Returns the promise about each node's memory, by place.

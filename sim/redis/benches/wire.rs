@@ -14,8 +14,9 @@ use redis_sim::resp::{Protocol, Requests, Value};
 use redis_sim::script::sha_of;
 use redis_sim::server::{Answer, Server, Session, Touched, Turn};
 use redis_sim::{KeyCommand, Keyspace, Master, SetCondition, SetExpiry, Storage, Writer, run_id};
-use redlock_client::scripts::RELEASE;
 
+const RELEASE: &[u8] =
+    b"if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
 const KEY: &[u8] = b"resource";
 const TOKEN: &[u8] = b"01234567890123456789";
 const NOW_MS: u64 = 1_700_000_000_000;
