@@ -141,3 +141,33 @@ fn findings_that_cannot_be_stored_are_an_error() {
     let printed = text(&output.get_output().stderr);
     assert!(printed.contains("`--out` names another directory"), "{printed}");
 }
+
+#[test]
+fn merged_shards_have_the_bytes_of_one_process() {
+    let folder = folder("shards");
+    let explore = ["explore", "--subject", "redlock-quorum-2", "--plans", "300"];
+    let play = |more: &[&str]| redlock_sim(&folder, "2", &[&explore[..], more].concat());
+    play(&["--out", "whole"]).code(1);
+    for shard in ["2/3", "3/3", "1/3"] {
+        play(&["--shard", shard, "--out", shard]).code(0);
+    }
+    redlock_sim(&folder, "2", &["merge", "1/3", "2/3", "3/3", "1/3", "--out", "merged"]).code(1);
+    let files = |out: &str| {
+        let found = fs::read_dir(folder.join(out).join("found")).unwrap();
+        let mut files: Vec<PathBuf> = found.map(|entry| entry.unwrap().path()).collect();
+        files.push(folder.join(out).join("explore.json"));
+        files.sort();
+        let name = |path: &PathBuf| path.file_name().unwrap().to_owned();
+        files.iter().map(|path| (name(path), fs::read(path).unwrap())).collect::<Vec<_>>()
+    };
+    assert!(files("whole").len() > 1);
+    assert_eq!(files("merged"), files("whole"));
+
+    let output = redlock_sim(&folder, "2", &["merge", "1/3", "--out", "third"]).code(1);
+    let printed = text(&output.get_output().stdout);
+    assert!(printed.contains("incomplete: missing: shards 2/3, 3/3"), "{printed}");
+    let endless = ["explore", "--for", "1s", "--shard", "1/2"];
+    let output = redlock_sim(&folder, "2", &endless).code(2);
+    let told = text(&output.get_output().stderr);
+    assert!(told.contains("add `--plans N`"), "{told}");
+}

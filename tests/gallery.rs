@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use lock_judge::scenario;
 use redlock_sim::library;
+use redlock_sim::part::Part;
 use redlock_sim::search::{Campaign, CaseResult, Engine, Played};
 use redlock_sim_cli::command;
 use redlock_sim_cli::report::{self, gallery, picture};
@@ -51,6 +52,7 @@ fn play_all() -> Vec<Played> {
             case: &case,
             engine,
             seeds,
+            part: Part::WHOLE,
             is_checked: false,
             stop: &never,
             progress: &|_| {},

@@ -12,6 +12,7 @@ use std::sync::atomic::AtomicBool;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use lock_judge::scenario::{Case, File};
 use redlock_sim::library;
+use redlock_sim::part::Part;
 use redlock_sim::search::{Campaign, Engine, Played, disagreements};
 use redlock_sim_cli::command;
 
@@ -58,7 +59,8 @@ fn play(case: &Case, engine: Engine) -> Result<Completion, Failed> {
     let all = engine.seeds(case).0;
     let seeds = all.start..all.end.min(all.start + SEEDS);
     let is_checked = engine == Engine::Turmoil && !is_measured(&name);
-    let campaign = Campaign { case, engine, seeds, is_checked, stop: &NEVER, progress: &|_| {} };
+    let (part, progress) = (Part::WHOLE, &|_| {});
+    let campaign = Campaign { case, engine, seeds, part, is_checked, stop: &NEVER, progress };
     let played = command::keep(&campaign);
     match played.map(|it| Played { result: it.result.of_a_sample(), ..it }) {
         Ok(played) if !played.result.is_met() => {

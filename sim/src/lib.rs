@@ -13,6 +13,7 @@ pub mod explore;
 mod keys;
 pub mod library;
 mod native;
+pub mod part;
 mod plan;
 pub mod resource;
 pub mod search;

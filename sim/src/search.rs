@@ -19,4 +19,4 @@ pub use figures::Figures;
 pub use played::Played;
 pub use result::{CaseResult, Failure, Observed, PropertyResult, QuantityResult};
 pub use single::judge_one;
-pub use tally::DISTINCT_MAX;
+pub use tally::{DISTINCT_MAX, Tally};

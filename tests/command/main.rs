@@ -4,6 +4,7 @@ mod gate;
 mod output;
 mod refusals;
 mod reports;
+mod shards;
 
 use std::fs;
 use std::path::{Path, PathBuf};

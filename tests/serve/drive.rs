@@ -68,6 +68,43 @@ fn is_alive(pid: u32) -> bool {
 }
 
 #[test]
+fn merged_shards_are_judged_as_one_drive_judges() {
+    let place = Place::with("shards", "");
+    let worker = "python3 worker.py lock {client}";
+    let drive = |shard: &str, out: &str| {
+        let options = ["--seeds", "0..4", "--jobs", "4", "--shard", shard, "--out", out];
+        let (code, text) = place.drive(worker, &options);
+        assert_eq!(code, Some(0), "{text}");
+    };
+    let merge = |arguments: &[&str]| {
+        said(&place.command(&[&["merge"], arguments].concat()).output().unwrap())
+    };
+    drive("1/1", "whole");
+    let (code, text) = merge(&["whole", "--out", "again"]);
+    assert_eq!(code, Some(0), "{text}");
+    for file in ["results.json", "one.html", "index.html", "one/base.2.c1.log"] {
+        assert_eq!(place.read(&format!("again/{file}")), place.read(&format!("whole/{file}")));
+    }
+    drive("1/2", "one");
+    drive("2/2", "two");
+    let (code, text) = merge(&["two", "one", "--out", "merged"]);
+    assert!(code == Some(0) && text.contains("4 runs met, 0 failed, 0 inconclusive"), "{text}");
+    let (code, text) = merge(&["two", "--out", "half"]);
+    assert!(code == Some(3) && text.contains("missing: shard 1/2"), "{text}");
+}
+
+#[test]
+fn a_run_without_a_verdict_is_none_after_merging_either() {
+    let place = Place::with("shards-crash", "");
+    let (code, _) = place.drive("sh -c 'echo alas; exit 7'", &["--shard", "1/1", "--out", "one"]);
+    assert_eq!(code, Some(3));
+    let output = place.command(&["merge", "one", "--out", "merged"]).output().unwrap();
+    let (code, text) = said(&output);
+    assert!(code == Some(3) && text.contains("worker c1 ended with exit code 7"), "{text}");
+    assert_eq!(place.read("merged/results.json"), place.read("one/results.json"));
+}
+
+#[test]
 fn each_seed_is_a_run_of_its_own_with_its_own_masters() {
     let place = Place::with("seeds", "");
     let (code, text) =
@@ -196,8 +233,8 @@ fn a_limit_ends_workers_that_would_go_on() {
 #[test]
 fn a_fault_kills_a_worker() {
     let place =
-        Place::with("kill", "[[fault]]\nid = \"die\"\nat = \"100ms\"\nkill = { host = \"c1\" }\n");
-    let (code, text) = place.drive("sh -c 'python3 worker.py hang-inside {client}; :'", &[]);
+        Place::with("kill", "[[fault]]\nid = \"die\"\nat = \"60m\"\nkill = { host = \"c1\" }\n");
+    let (code, text) = place.drive("sh -c 'python3 worker.py die-inside {client}; :'", &[]);
     assert_eq!(code, Some(0), "{text}");
 }
 

@@ -84,7 +84,8 @@ else:
     lock()
     if PART != "lock-only":
         enter()
-    if PART == "hang-inside":
+    if PART == "die-inside":
+        tell("FAULT die")
         time.sleep(1000)
     if PART not in ("stay", "lock-only"):
         leave()

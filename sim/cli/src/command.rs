@@ -11,14 +11,17 @@ mod init;
 mod lines;
 mod list;
 mod master;
+mod merge;
 mod paint;
 mod progress;
 mod replay;
 mod run;
 mod select;
 mod serve;
+mod session;
 mod stop_signal;
 mod suggest;
+mod sums;
 
 use std::ffi::OsString;
 
@@ -43,6 +46,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Some(Command::Replay(arguments)) => replay::replay(arguments),
         Some(Command::Check(arguments)) => replay::check(arguments),
         Some(Command::Explore(arguments)) => explore::explore(arguments),
+        Some(Command::Merge(arguments)) => merge::merge(arguments),
         Some(Command::Gate(arguments)) => gate::gate(arguments),
         Some(Command::Drive(arguments)) => drive::drive(arguments),
         Some(Command::Watchdog { mark }) => drive::watchdog(mark),

@@ -4,6 +4,8 @@
 
 #![forbid(unsafe_code)]
 
+mod build;
 pub mod command;
 mod gate;
 pub mod report;
+mod shard;

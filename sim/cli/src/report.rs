@@ -45,8 +45,7 @@ pub(crate) use staged::Staged;
 
 use earlier::{Earlier, OutError};
 
-/// Build of the harness, as reports name it.
-const BUILD: &str = concat!("redlock-sim ", env!("CARGO_PKG_VERSION"));
+use crate::build;
 
 /// Name of the file with the results for programs.
 const RESULTS: &str = "results.json";
@@ -126,7 +125,7 @@ fn write_histories(staged: &Staged, out: &Path, played: &Played) -> std::io::Res
         let header = Header {
             schema: lock_judge::history::SCHEMA,
             engine: played.result.engine.to_owned(),
-            build: BUILD.to_owned(),
+            build: build::NAME.to_owned(),
             seed: *seed,
             case: played.result.case.clone(),
         };

@@ -8,6 +8,7 @@ use lock_judge::scenario::{
     At, Fault, FaultKind, Persistence, RestartGuard, Scenario, SignedSpan, Span, SpanRange,
     Stopwatch, nearest,
 };
+use serde::{Deserialize, Serialize};
 
 /// An assumption on the first page of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,7 +75,8 @@ impl FromStr for Assumption {
 }
 
 /// A set of assumptions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Assumptions(u8);
 
 impl Assumptions {

@@ -16,6 +16,7 @@ use super::draw::{Frame, plan};
 use super::situations;
 use super::tally::Tally;
 use crate::engine::event;
+use crate::part::Part;
 
 /// Plans that a thread plays between two looks at the stop flag.
 const AT_ONCE: u64 = 64;
@@ -44,6 +45,8 @@ pub struct Exploration<'a> {
     pub seed: u64,
     /// Numbers of the plans.
     pub plans: Range<u64>,
+    /// The part of the plans that is played.
+    pub part: Part,
     /// Stop flag: once it is set, no further plans are begun.
     pub stop: &'a AtomicBool,
     /// Called with the number of newly played plans.
@@ -78,7 +81,9 @@ impl Exploration<'_> {
         let mut tally = Tally::default();
         let begin = self.plans.start + offset;
         let end = self.plans.end.min(begin.saturating_add(AT_ONCE));
-        for number in begin..end {
+        let mut played_plans = 0;
+        for number in (begin..end).filter(|&number| self.part.has("plan", number)) {
+            played_plans += 1;
             let plan = plan(&self.frame, self.seed, number);
             let played = catch_unwind(AssertUnwindSafe(|| play(&plan, number, &mut tally)));
             tally.panicked += u64::from(played.is_err());
@@ -86,7 +91,7 @@ impl Exploration<'_> {
                 self.keep(finding, Found { number, plan: plan.clone() }, known);
             }
         }
-        (self.progress)(end - begin);
+        (self.progress)(played_plans);
         tally
     }
 
@@ -134,7 +139,8 @@ mod tests {
     fn explore(frame: Frame, plans: Range<u64>, threads: usize) -> (Tally, Vec<(Finding, u64)>) {
         let stop = AtomicBool::new(false);
         let (seed, progress, found) = (5, &|_| {}, &|_: &Finding, _: &Found| {});
-        let exploration = Exploration { frame, seed, plans, stop: &stop, progress, found };
+        let (part, stop) = (Part::WHOLE, &stop);
+        let exploration = Exploration { frame, seed, plans, part, stop, progress, found };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let (tally, found) = pool.install(|| exploration.explore());
         (tally, found.into_iter().map(|(finding, it)| (finding, it.number)).collect())
@@ -164,6 +170,7 @@ mod tests {
             frame: Frame::default(),
             seed: 0,
             plans: 0..u64::MAX,
+            part: Part::WHOLE,
             stop: &stop,
             progress: &progress,
             found: &|_, _| {},

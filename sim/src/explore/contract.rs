@@ -4,13 +4,15 @@ use core::fmt;
 
 use lock_judge::oracle::{Blame, Judgement, Violation};
 use lock_judge::scenario::{Property, Scenario};
+use serde::{Deserialize, Serialize};
 
 use crate::engine::Outcome;
 
 use super::assumptions::{Assumption, is_broken_at};
 
 /// Something that the contract rules out.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Finding {
     /// A property was violated.
     Violated {
@@ -18,7 +20,7 @@ pub enum Finding {
         property: Property,
         /// Causes without their hosts, sorted: `clock`, `amnesia`, …; empty if the client is to
         /// blame.
-        causes: Vec<&'static str>,
+        causes: Vec<String>,
     },
     /// Two runs of one plan differed.
     Differed,
@@ -146,7 +148,7 @@ const fn topic(property: Property) -> Topic {
     }
 }
 
-fn causes(violation: &Violation) -> Vec<&'static str> {
+fn causes(violation: &Violation) -> Vec<String> {
     let mut causes: Vec<_> = violation
         .blamed
         .iter()
@@ -163,7 +165,7 @@ fn causes(violation: &Violation) -> Vec<&'static str> {
         .collect();
     causes.sort_unstable();
     causes.dedup();
-    causes
+    causes.into_iter().map(str::to_owned).collect()
 }
 
 #[cfg(test)]

@@ -9,12 +9,14 @@ use std::collections::BTreeMap;
 use lock_judge::scenario::{
     Cluster, CountRange, Expectations, Lock, OURS, Run, Scenario, SeedRange, Span, SpanRange, Store,
 };
+use serde::{Deserialize, Serialize};
 
 use super::assumptions::{Assumption, Assumptions};
 use super::dice::Dice;
 
 /// Subject of all plans, and the assumptions that they may break.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Frame {
     /// Name of the lock client that every client of a plan runs.
     pub subject: String,

@@ -6,11 +6,15 @@ use std::collections::BTreeSet;
 use lock_judge::history::{
     Answer, AttemptId, Event, EventKind, KeyEnd, NodeId, OpKind, Settlement, Writer,
 };
+use serde::{Deserialize, Serialize};
 
 macro_rules! situations {
     ($($(#[doc = $words:literal])+ $name:ident),* $(,)?) => {
         /// A situation that a run of the simulator can come into.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize,
+        )]
+        #[serde(rename_all = "kebab-case")]
         pub enum Situation {
             $($(#[doc = $words])+ $name),*
         }

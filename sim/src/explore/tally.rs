@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use lock_judge::history::Id;
 use lock_judge::oracle::Judgement;
 use lock_judge::scenario::{Property, Scenario};
+use serde::{Deserialize, Serialize};
 
 use super::contract::Finding;
 use super::situations::Situation;
@@ -16,7 +17,7 @@ use crate::engine::Outcome;
 const HASHES: usize = 1_024;
 
 /// Verdicts on one property, summed over plans.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PropertySum {
     /// Plans that put the property to the test.
     pub tested: u64,
@@ -27,7 +28,8 @@ pub struct PropertySum {
 }
 
 /// Sums over many plans.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Tally {
     /// Plans that were played.
     pub plans: u64,
@@ -38,7 +40,7 @@ pub struct Tally {
     /// Simulated time of all plans together, in nanoseconds.
     pub simulated_ns: u128,
     /// Number of plans in which a fault of each kind began.
-    pub faults: BTreeMap<&'static str, u64>,
+    pub faults: BTreeMap<String, u64>,
     /// Number of plans in each situation, among those that were watched.
     pub situations: BTreeMap<Situation, u64>,
     /// Plans whose events were watched for situations.
@@ -81,7 +83,7 @@ impl Tally {
         let begun = outcome.faults_begun.iter().filter_map(|fault| plan.faults.get(fault.index()));
         let kinds: BTreeSet<_> = begun.map(|fault| fault.kind.descriptor().name).collect();
         for kind in kinds {
-            *self.faults.entry(kind).or_default() += 1;
+            *self.faults.entry(kind.to_owned()).or_default() += 1;
         }
         for property in Property::ALL {
             let sum = &mut self.properties[property as usize];
@@ -103,7 +105,9 @@ impl Tally {
         }
     }
 
-    pub(super) fn merge(mut self, other: Self) -> Self {
+    /// Returns the sums over the plans of both, of which none is in both.
+    #[must_use]
+    pub fn merge(mut self, other: Self) -> Self {
         self.plans += other.plans;
         self.panicked += other.panicked;
         for (reason, count) in other.unsupported {

@@ -38,6 +38,7 @@ mod tests {
     use super::super::testing::clock_jump;
     use super::super::{Campaign, Engine};
     use super::*;
+    use crate::part::Part;
 
     fn result(by: &str) -> CaseResult {
         let case = clock_jump(&[&format!("fault.jump.clock-jump.by={by}")]).remove(0);
@@ -46,6 +47,7 @@ mod tests {
             case: &case,
             engine,
             seeds: 0..2,
+            part: Part::WHOLE,
             is_checked: false,
             stop: &stop,
             progress: &|_| {},

@@ -16,6 +16,7 @@ use super::result::CaseResult;
 use super::tally::Tally;
 use super::{compare, margin};
 use crate::engine::{Outcome, Unsupported, event, turmoil};
+use crate::part::Part;
 
 /// One seed in this many is run twice, to detect nondeterminism.
 const TWICE_EVERY: u64 = 20;
@@ -98,6 +99,8 @@ pub struct Campaign<'a> {
     pub engine: Engine,
     /// The seeds. Each is run once, and some once more to check that the run is deterministic.
     pub seeds: Range<u64>,
+    /// The part of the seeds that is run.
+    pub part: Part,
     /// True if [`Engine::check`] has already accepted the case; the check takes much longer than a
     /// run.
     pub is_checked: bool,
@@ -122,6 +125,15 @@ impl<'a> Campaign<'a> {
     ///
     /// If the case needs something that the engine cannot do.
     pub fn play(&self) -> Result<CaseResult, Unsupported> {
+        Ok(self.result(&self.tally()?))
+    }
+
+    /// Runs the seeds like [`Campaign::play`], and returns the sums.
+    ///
+    /// # Errors
+    ///
+    /// Same as for [`Campaign::play`].
+    pub fn tally(&self) -> Result<Tally, Unsupported> {
         let Self { case, engine, ref seeds, .. } = *self;
         if !self.is_checked {
             engine.check(case)?;
@@ -140,7 +152,13 @@ impl<'a> Campaign<'a> {
             )
             .try_reduce(Tally::default, |one, other| Ok(one.merge(other)))?;
         self.play_firsts_again(&mut tally)?;
-        Ok(compare::result(case, engine.name(), seeds.clone(), &tally))
+        Ok(tally)
+    }
+
+    /// Compares the sums with the expectations of the case.
+    #[must_use]
+    pub fn result(&self, tally: &Tally) -> CaseResult {
+        compare::result(self.case, self.engine.name(), self.seeds.clone(), tally)
     }
 
     /// Runs one chunk of seeds, which begins `offset` after the first seed.
@@ -148,7 +166,10 @@ impl<'a> Campaign<'a> {
         let mut tally = Tally::default();
         let start = self.seeds.start + offset;
         let end = self.seeds.end.min(start.saturating_add(self.engine.seeds_at_once()));
-        for seed in start..end {
+        let mut played = 0;
+        let name = self.case.full_name();
+        for seed in (start..end).filter(|&seed| self.part.has(&name, seed)) {
+            played += 1;
             let outcome = match catch_unwind(AssertUnwindSafe(|| player.play(seed))) {
                 Ok(outcome) => outcome?,
                 Err(panic) => {
@@ -162,7 +183,7 @@ impl<'a> Campaign<'a> {
             }
             tally.add(&outcome);
         }
-        (self.progress)(end - start);
+        (self.progress)(played);
         Ok(tally)
     }
 
@@ -373,6 +394,7 @@ mod tests {
             case,
             engine,
             seeds: 0..u64::MAX,
+            part: Part::WHOLE,
             is_checked: false,
             stop: &stop,
             progress: &progress,

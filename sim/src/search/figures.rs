@@ -2,6 +2,8 @@
 
 use core::cmp::Reverse;
 
+use serde::{Deserialize, Serialize};
+
 use super::smallest::{insert_smallest, smaller};
 
 /// Maximum number of runs whose values are kept, for the median.
@@ -24,7 +26,8 @@ pub struct Figures {
 }
 
 /// Values of one quantity, summed up like everything in a [`Tally`](super::tally::Tally).
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(super) struct QuantityTally {
     /// Number of runs that measured the quantity.
     pub(super) measured: u64,

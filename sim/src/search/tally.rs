@@ -7,6 +7,7 @@
 use lock_judge::history::FaultIds;
 use lock_judge::oracle::{Blamed, Counters, Judgement, Violation};
 use lock_judge::scenario::{Property, Quantity};
+use serde::{Deserialize, Serialize};
 
 use super::figures::QuantityTally;
 use super::smallest::{insert_smallest, smaller};
@@ -18,9 +19,10 @@ pub const DISTINCT_MAX: usize = 1024;
 /// Maximum number of distinct blames kept for one property.
 const BLAMES_MAX: usize = 64;
 
-/// Sums over a number of runs.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Tally {
+/// Sums over a number of runs of one case.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Tally {
     pub(super) runs: u64,
     /// Smallest distinct hashes of histories, sorted; at most [`DISTINCT_MAX`].
     hashes: Vec<u64>,
@@ -38,7 +40,8 @@ pub(super) struct Tally {
 }
 
 /// Verdicts on one property, summed over a number of runs.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(super) struct PropertyTally {
     pub(super) held: u64,
     pub(super) unjudged: u64,
@@ -51,7 +54,8 @@ pub(super) struct PropertyTally {
 }
 
 /// A violation, and the run in which it happened.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(super) struct FirstViolation {
     pub(super) seed: u64,
     pub(super) hash: u64,
@@ -73,6 +77,12 @@ impl Tally {
         }
     }
 
+    /// Returns the number of runs.
+    #[must_use]
+    pub const fn runs(&self) -> u64 {
+        self.runs
+    }
+
     pub(super) fn differs(&mut self, seed: u64) {
         self.nondeterministic = smaller(self.nondeterministic, Some(seed));
     }
@@ -81,7 +91,9 @@ impl Tally {
         self.panicked = smaller(self.panicked.take(), Some((seed, message)));
     }
 
-    pub(super) fn merge(mut self, other: Self) -> Self {
+    /// Returns the sums over the runs of both, of which none is in both.
+    #[must_use]
+    pub fn merge(mut self, other: Self) -> Self {
         self.runs += other.runs;
         for hash in other.hashes {
             insert_smallest(&mut self.hashes, hash, DISTINCT_MAX, u64::cmp);
@@ -143,4 +155,41 @@ impl PropertyTally {
 
 fn by_causes(one: &Blamed, other: &Blamed) -> core::cmp::Ordering {
     one.iter().cmp(other.iter())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::super::testing::clock_jump;
+    use super::*;
+    use crate::engine::event;
+
+    fn tally(outcomes: &[Outcome]) -> Tally {
+        let mut tally = Tally::default();
+        outcomes.iter().for_each(|outcome| tally.add(outcome));
+        tally
+    }
+
+    #[test]
+    fn stored_sums_are_read_as_they_were_and_merge_in_any_order() {
+        let case = clock_jump(&[]).remove(0);
+        let mut engine = event::Engine::new(&case).unwrap();
+        let outcomes: Vec<Outcome> = (0..40).map(|seed| engine.run(seed, None)).collect();
+        let whole = tally(&outcomes);
+        proptest!(|(parts in vec(0_usize..4, outcomes.len()), order in Just([0, 1, 2, 3]).prop_shuffle())| {
+            let of_part = |part: usize| {
+                let own = outcomes.iter().zip(&parts).filter(|(_, it)| **it == part);
+                let text = serde_json::to_string(&tally(&own.map(|(it, _)| *it).collect::<Vec<_>>()));
+                serde_json::from_str::<Tally>(&text.unwrap()).unwrap()
+            };
+            let parts = order.map(of_part);
+            let from_left = parts.iter().cloned().fold(Tally::default(), Tally::merge);
+            let [a, b, c, d] = parts;
+            let by_pairs = a.merge(b).merge(c.merge(d));
+            prop_assert_eq!(&from_left, &whole);
+            prop_assert_eq!(&by_pairs, &whole);
+        });
+    }
 }

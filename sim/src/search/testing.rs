@@ -6,6 +6,7 @@ use core::sync::atomic::AtomicBool;
 use lock_judge::scenario::{Case, File};
 
 use super::{Campaign, CaseResult, Engine};
+use crate::part::Part;
 
 /// Returns the cases of a scenario with `settings` applied: its base case is a violation, some
 /// others are harmless.
@@ -22,6 +23,7 @@ pub(super) fn play(case: &Case, seeds: Range<u64>, threads: usize) -> CaseResult
         case,
         engine: Engine::Event,
         seeds,
+        part: Part::WHOLE,
         is_checked: false,
         stop: &stop,
         progress: &|_| {},

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod examples;
+mod shard;
 
 use core::ops::Range;
 use core::str::FromStr;
@@ -15,8 +16,9 @@ use redlock_sim::search::Engine;
 
 use self::examples::{
     AFTER_HELP, CHECK_EXAMPLES, DRIVE_EXAMPLES, EXPLORE_EXAMPLES, GATE_EXAMPLES, INIT_EXAMPLES,
-    LIST_EXAMPLES, MASTER_EXAMPLES, REPLAY_EXAMPLES, RUN_EXAMPLES, SERVE_EXAMPLES,
+    LIST_EXAMPLES, MASTER_EXAMPLES, MERGE_EXAMPLES, REPLAY_EXAMPLES, RUN_EXAMPLES, SERVE_EXAMPLES,
 };
+pub(super) use self::shard::{Merge, Shard};
 
 /// Name of the hidden command that outlives `drive`.
 pub(super) const WATCHDOG: &str = "watchdog";
@@ -52,6 +54,9 @@ pub(super) enum Command {
     /// Compare the results of a run with what is known, for CI
     #[command(after_help = GATE_EXAMPLES)]
     Gate(Gate),
+    /// Report the shards of a campaign as one, with the bytes of one process
+    #[command(after_help = MERGE_EXAMPLES)]
+    Merge(Merge),
     /// List scenarios and their cases
     #[command(after_help = LIST_EXAMPLES)]
     List(List),
@@ -97,6 +102,8 @@ pub(super) struct Run {
     #[arg(long)]
     pub(super) results_only: bool,
     #[command(flatten)]
+    pub(super) shard: Shard,
+    #[command(flatten)]
     pub(super) amount: Amount,
 }
 
@@ -110,6 +117,7 @@ impl Default for Run {
             settings: Settings::default(),
             out: Out { out: PathBuf::from(OUT) },
             results_only: false,
+            shard: Shard::default(),
             amount: Amount::default(),
         }
     }
@@ -164,6 +172,8 @@ pub(super) struct Explore {
     pub(super) broken: Vec<Assumption>,
     #[command(flatten)]
     pub(super) out: Out,
+    #[command(flatten)]
+    pub(super) shard: Shard,
 }
 
 /// Numbers of the plans of an exploration; not empty.
@@ -287,6 +297,8 @@ pub(super) struct Drive {
     pub(super) settings: Settings,
     #[command(flatten)]
     pub(super) out: Out,
+    #[command(flatten)]
+    pub(super) shard: Shard,
     #[command(flatten)]
     pub(super) amount: Amount,
 }

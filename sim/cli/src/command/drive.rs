@@ -4,6 +4,7 @@
 //! client, applies the faults to masters, network and workers, and judges.
 
 mod leftovers;
+mod part;
 mod play;
 mod watchdog;
 mod words;
@@ -15,11 +16,14 @@ use std::thread;
 
 use indicatif::ProgressBar;
 use lock_judge::text;
+use redlock_sim::part::Part;
 use redlock_sim::search::Played;
 use redlock_sim::serve;
 
+pub(super) use part::merge;
 pub(super) use watchdog::watchdog;
 
+use self::part::PartSums;
 use self::play::{Drive, Driven};
 use self::watchdog::Watchdog;
 use self::words::Words;
@@ -37,6 +41,8 @@ use crate::report;
 struct Job {
     /// Place among all jobs.
     number: usize,
+    /// Place of the case among all cases.
+    place: usize,
     selected: Selected,
     seed: u64,
 }
@@ -52,7 +58,9 @@ impl Job {
 /// Drives the workers through the selected cases. Reads and checks all of them before the first run.
 pub(super) fn drive(arguments: &arguments::Drive) -> Result<Exit, Stop> {
     let words = Words::parse(&arguments.worker)?;
-    let jobs = jobs(arguments)?;
+    let part = arguments.shard.part()?;
+    let cases = cases(arguments)?;
+    let jobs = jobs(&cases, arguments, part.unwrap_or(Part::WHOLE));
     let out = &arguments.out.out;
     report::check_writable(out).map_err(|error| Stop::unwritable(out, &error))?;
     let stop = stop_signal::install()?;
@@ -70,9 +78,9 @@ pub(super) fn drive(arguments: &arguments::Drive) -> Result<Exit, Stop> {
     };
     let template = "{wide_bar} {human_pos}/{human_len}";
     let bar = progress::bar(Some(jobs.len() as u64), arguments.amount.quiet, template);
-    let mut session =
-        Session { amount: arguments.amount, out, bar, played: Vec::new(), exit: Exit::Met };
-    let threads = arguments.jobs.map_or_else(cores, usize::from).min(jobs.len());
+    let mut session = Session::new(out, arguments.amount, bar);
+    let mut sums = PartSums::default();
+    let threads = arguments.jobs.map_or_else(cores, usize::from).min(jobs.len()).max(1);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let mut error = None;
     let play = |job: &Job| {
@@ -83,7 +91,10 @@ pub(super) fn drive(arguments: &arguments::Drive) -> Result<Exit, Stop> {
         drive.play(job).inspect_err(|_| stop_signal::request())
     };
     let take = |job: &Job, driven: Result<Option<Driven>, Stop>| match driven {
-        Ok(Some(driven)) => session.take(job, driven),
+        Ok(Some(driven)) => {
+            sums.add(job, &driven);
+            session.take(job, driven);
+        }
         Ok(None) => {}
         Err(stop) => error = error.take().or(Some(stop)),
     };
@@ -91,14 +102,17 @@ pub(super) fn drive(arguments: &arguments::Drive) -> Result<Exit, Stop> {
     if let Some(error) = error {
         return Err(error);
     }
-    session.finish(stop.load(Ordering::Relaxed))
+    let is_stopped = stop.load(Ordering::Relaxed);
+    if let Some(part) = part {
+        part::store(arguments, (part, cases), &sums, !is_stopped)?;
+    }
+    session.finish(is_stopped)
 }
 
-/// Returns a job for each selected case and seed.
-fn jobs(arguments: &arguments::Drive) -> Result<Vec<Job>, Stop> {
+/// Returns the selected cases.
+fn cases(arguments: &arguments::Drive) -> Result<Vec<Selected>, Stop> {
     let (cases, origin) = select::select(&arguments.which, &arguments.settings.overrides)?;
-    let mut jobs = Vec::new();
-    for selected in cases {
+    for selected in &cases {
         if selected.case.scenario.clients.is_empty() {
             let name = selected.case.full_name();
             return Err(Stop::usage(format!(
@@ -106,15 +120,24 @@ fn jobs(arguments: &arguments::Drive) -> Result<Vec<Job>, Stop> {
             )));
         }
         serve::check(&selected.case).map_err(refused)?;
-        for seed in arguments.seeds.0.clone() {
-            jobs.push(Job { number: jobs.len(), selected: selected.clone(), seed });
-        }
     }
-    if jobs.is_empty() {
+    if cases.is_empty() {
         let message = format!("nothing to drive: no scenario is selected ({origin})");
         return Err(Stop { exit: Exit::Nothing, message });
     }
-    Ok(jobs)
+    Ok(cases)
+}
+
+/// Returns a job for each case and seed of `part`.
+fn jobs(cases: &[Selected], arguments: &arguments::Drive, part: Part) -> Vec<Job> {
+    let mut jobs = Vec::new();
+    for (place, selected) in cases.iter().enumerate() {
+        let name = selected.case.full_name();
+        for seed in arguments.seeds.0.clone().filter(|&seed| part.has(&name, seed)) {
+            jobs.push(Job { number: jobs.len(), place, selected: selected.clone(), seed });
+        }
+    }
+    jobs
 }
 
 fn cores() -> usize {
@@ -130,9 +153,13 @@ struct Session<'a> {
     exit: Exit,
 }
 
-impl Session<'_> {
+impl<'a> Session<'a> {
+    fn new(out: &'a Path, amount: Amount, bar: ProgressBar) -> Self {
+        Self { amount, out, bar, played: Vec::new(), exit: Exit::Met }
+    }
+
     fn take(&mut self, job: &Job, driven: Driven) {
-        let Driven { played, notes } = driven;
+        let Driven { played, notes, .. } = driven;
         self.bar.inc(1);
         let exit = Exit::of(&played.result);
         self.exit = self.exit.max(exit);
@@ -155,7 +182,11 @@ impl Session<'_> {
             self.exit = self.exit.max(Exit::Inconclusive);
         }
         if self.played.is_empty() {
-            say("stopped before the end of a run");
+            say(if is_stopped {
+                "stopped before the end of a run"
+            } else {
+                "the shard has no run"
+            });
             return Ok(self.exit);
         }
         report::write(self.out, &self.played)

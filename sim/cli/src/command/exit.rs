@@ -4,7 +4,7 @@ use core::fmt::Display;
 use std::path::Path;
 use std::process::ExitCode;
 
-use redlock_sim::search::{CaseResult, Failure, Observed};
+use redlock_sim::search::{CaseResult, Failure, Observed, PropertyResult};
 use redlock_sim::serve;
 
 /// Exit code of the command. The variants are in order of severity, the worst last.
@@ -38,8 +38,10 @@ impl Exit {
             .properties
             .iter()
             .any(|found| found.observed == Observed::Unjudged && is_named(found.property));
-        // A run with a violation is never inconclusive.
-        let is_clean = result.properties.iter().all(|found| found.first.is_none());
+        // A run with a violation that was not expected is never inconclusive.
+        let is_expected =
+            |found: &PropertyResult| found.first.is_none() || found.failures.is_empty();
+        let is_clean = result.properties.iter().all(is_expected);
         let is_incomplete = is_clean && has(|it| matches!(it, Failure::Incomplete { .. }));
         if has(|it| matches!(it, Failure::Panicked { .. })) {
             Self::Internal

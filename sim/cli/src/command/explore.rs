@@ -1,6 +1,7 @@
 //! `explore`: runs random plans, and stores the findings.
 
 use core::fmt;
+use core::ops::Range;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -9,10 +10,12 @@ use std::path::{Path, PathBuf};
 
 use lock_judge::scenario::{self, Property, nearest};
 use redlock_sim::explore::{
-    Assumptions, Exploration, Finding, Found, Frame, Shrunk, Situation, Tally, case, events_up_to,
-    explained, shrink, text, upper_bound_95,
+    Assumptions, Exploration, Finding, Found, Frame, Shrunk, Situation, Tally, case, draw,
+    events_up_to, explained, shrink, text, upper_bound_95,
 };
+use redlock_sim::part::Part;
 use redlock_sim::search::{Engine, replay_checked};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::arguments::Explore;
@@ -21,6 +24,7 @@ use super::lines::say;
 use super::progress;
 use super::stop_signal;
 use crate::report::Staged;
+use crate::shard::{self, Kind, Shard};
 
 /// Plans that are played if neither a number nor a time is given.
 const PLANS: u64 = 100_000;
@@ -28,23 +32,28 @@ const PLANS: u64 = 100_000;
 /// Explores, stores the findings and prints the sums.
 pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
     let frame = frame(arguments)?;
-    let folder = arguments.out.out.join("found");
-    fs::create_dir_all(&folder).map_err(|error| Stop::unwritable(&folder, &error))?;
+    let part = part(arguments)?;
+    let folder = folder(&arguments.out.out)?;
     let stop = stop_signal::install()?;
     let limit = arguments.limit.map(|limit| limit.duration());
     if let Some(limit) = limit {
         stop_signal::after(limit);
     }
     let plans = arguments.plans.clone().map(|plans| plans.0);
-    let of = format!("subject `{}`, may break: {}", frame.subject, frame.broken);
+    let mut of = format!("subject `{}`, may break: {}", frame.subject, frame.broken);
+    if let Some(part) = part {
+        of += &format!(", shard {part}");
+    }
     say(format_args!("exploring with seed {}: {of}", arguments.seed));
     let template = "{elapsed_precise} {human_pos} plans, {per_sec}";
-    let bar = progress::bar(plans.as_ref().map(|it| it.end - it.start), false, template);
+    let parts = u64::from(part.unwrap_or(Part::WHOLE).of());
+    let bar = progress::bar(plans.as_ref().map(|it| (it.end - it.start) / parts), false, template);
     let unwritten = std::sync::Mutex::new(None);
     let exploration = Exploration {
         frame,
         seed: arguments.seed,
         plans: plans.unwrap_or(0..if limit.is_some() { u64::MAX } else { PLANS }),
+        part: part.unwrap_or(Part::WHOLE),
         stop,
         progress: &|played| bar.inc(played),
         found: &|finding, found| {
@@ -56,24 +65,106 @@ pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
         },
     };
     let (tally, found) = exploration.explore();
+    let Exploration { frame, seed, plans, .. } = exploration;
     bar.finish_and_clear();
     if let Some(error) = unwritten.into_inner().expect("no thread panics here") {
         return Err(Stop::unwritable(&folder, &error));
     }
+    let is_interrupted = stop_signal::was_interrupted();
+    if let Some(part) = part {
+        let plan = Plan { frame, seed, plans };
+        let out = &arguments.out.out;
+        return store_part(out, part, &plan, (tally, found), !is_interrupted);
+    }
+    let exit = report(&arguments.out.out, &tally, found)?;
+    Ok(if is_interrupted { exit.max(Exit::Inconclusive) } else { exit })
+}
+
+/// Returns the part to play. Without a number of plans, parts would not have the same plans.
+fn part(arguments: &Explore) -> Result<Option<Part>, Stop> {
+    let part = arguments.shard.part()?;
+    if part.is_some() && (arguments.plans.is_none() || arguments.limit.is_some()) {
+        let message = "error: a shard needs the number of all plans, and no `--for`";
+        return Err(Stop::usage(format!("{message}\n  = help: add `--plans N`")));
+    }
+    Ok(part)
+}
+
+/// What all parts of an exploration play together.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Plan {
+    frame: Frame,
+    seed: u64,
+    plans: Range<u64>,
+}
+
+/// What a part of an exploration found: the sums, and the first plan of each finding.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PlanSums {
+    tally: Tally,
+    found: Vec<(Finding, u64)>,
+}
+
+/// Stores the sums of a part for `merge`.
+fn store_part(
+    out: &Path,
+    part: Part,
+    plan: &Plan,
+    (tally, found): (Tally, BTreeMap<Finding, Found>),
+    is_complete: bool,
+) -> Result<Exit, Stop> {
+    let runs = tally.plans;
+    let found = found.into_iter().map(|(finding, found)| (finding, found.number)).collect();
+    let (what, sums) = ((Kind::Explore, part), PlanSums { tally, found });
+    let path = shard::write(out, what, plan, &sums, (runs, is_complete))
+        .map_err(|error| Stop::unwritable(out, &error))?;
+    say(format_args!("shard {part}: {runs} plans, stored in {}", path.display()));
+    Ok(if is_complete { Exit::Met } else { Exit::Inconclusive })
+}
+
+/// Adds up the parts of an exploration, and reports the whole.
+pub(super) fn merge(out: &Path, shards: &[Shard]) -> Result<Exit, Stop> {
+    let unreadable = |shard: &Shard, error| super::merge::unreadable(shard, &error);
+    let first = &shards[0];
+    let Plan { frame, seed, .. } = first.plan().map_err(|error| unreadable(first, error))?;
+    let mut sum = Tally::default();
+    let mut found: BTreeMap<Finding, u64> = BTreeMap::new();
+    for shard in shards {
+        let part: PlanSums = shard.sums().map_err(|error| unreadable(shard, error))?;
+        sum = sum.merge(part.tally);
+        for (finding, number) in part.found {
+            let first = found.entry(finding).or_insert(number);
+            *first = number.min(*first);
+        }
+    }
+    let drawn = |number| Found { number, plan: draw::plan(&frame, seed, number) };
+    report(out, &sum, found.into_iter().map(|(it, number)| (it, drawn(number))).collect())
+}
+
+/// Shrinks the findings, and writes and prints the sums.
+fn report(out: &Path, tally: &Tally, found: BTreeMap<Finding, Found>) -> Result<Exit, Stop> {
+    let folder = folder(out)?;
     let has = |wanted: Finding| found.contains_key(&wanted);
     let exit = match () {
         () if has(Finding::Panicked) => Exit::Internal,
         () if has(Finding::Differed) => Exit::Nondeterminism,
         () if !found.is_empty() => Exit::Failed,
-        () if stop_signal::was_interrupted() => Exit::Inconclusive,
         () => Exit::Met,
     };
     let kept = keep_smallest(&folder, found).map_err(|it| Stop::unwritable(&folder, &it))?;
-    tell(&tally, &kept);
-    let sums = sums(&tally, &kept);
-    let file = arguments.out.out.join("explore.json");
-    Staged::write_one(&file, &sums).map_err(|error| Stop::unwritable(&file, &error))?;
+    tell(tally, &kept);
+    let file = out.join("explore.json");
+    Staged::write_one(&file, &sums(tally, &kept)).map_err(|it| Stop::unwritable(&file, &it))?;
     Ok(exit)
+}
+
+/// Creates the folder of the findings.
+fn folder(out: &Path) -> Result<PathBuf, Stop> {
+    let folder = out.join("found");
+    fs::create_dir_all(&folder).map_err(|error| Stop::unwritable(&folder, &error))?;
+    Ok(folder)
 }
 
 fn frame(arguments: &Explore) -> Result<Frame, Stop> {

@@ -56,6 +56,23 @@ pub(super) fn check(arguments: &Check) -> Result<Exit, Stop> {
     let path = &arguments.file;
     let stored = file::read_path(path).map_err(Stop::usage)?;
     let file::Header { case, engine, seed, .. } = &stored.header;
+    let result = judged(path, &stored)?;
+    let exit = Exit::of(&result);
+    if arguments.amount.quiet && exit == Exit::Met {
+        return Ok(exit);
+    }
+    say(format_args!("{}  {engine}  seed {seed}", case.full_name()));
+    say(format_args!("hash    {:016x}, equal to that of its events", stored.hash));
+    tell(&result, &case.full_name(), &stored.events, path, arguments.amount.verbose);
+    if arguments.amount.verbose {
+        say(format_args!("\n{}", report::events_table(case, &stored.events)));
+    }
+    Ok(exit)
+}
+
+/// Judges the history in the file `path`.
+pub(super) fn judged(path: &Path, stored: &file::Stored) -> Result<CaseResult, Stop> {
+    let file::Header { case, engine, seed, .. } = &stored.header;
     if let Some(complaint) = scenario::complaints(&case.scenario).first() {
         let scenario::Complaint { place, message, expected, .. } = complaint;
         let place = format!("{}:1: the scenario's `{place}`", path.display());
@@ -77,18 +94,7 @@ pub(super) fn check(arguments: &Check) -> Result<Exit, Stop> {
         measured = serve::from_outside(measured);
     }
     let outcome = Outcome { seed, hash, verdicts, counters, faults_begun, measured };
-    let result = search::judge_one(case, engine, &outcome);
-    let exit = Exit::of(&result);
-    if arguments.amount.quiet && exit == Exit::Met {
-        return Ok(exit);
-    }
-    say(format_args!("{}  {engine}  seed {seed}", case.full_name()));
-    say(format_args!("hash    {:016x}, equal to that of its events", stored.hash));
-    tell(&result, &case.full_name(), &stored.events, path, arguments.amount.verbose);
-    if arguments.amount.verbose {
-        say(format_args!("\n{}", report::events_table(case, &stored.events)));
-    }
-    Ok(exit)
+    Ok(search::judge_one(case, engine, &outcome))
 }
 
 /// Prints all verdicts, the quantities, and the story of each violation. `history` is the path of

@@ -6,6 +6,7 @@ use std::path::Path;
 use lock_judge::scenario::{Case, File, Override, nearest};
 use redis_sim::profile::{PROFILES, Profile};
 use redlock_sim::library;
+use serde::{Deserialize, Serialize};
 
 use super::exit::Stop;
 
@@ -13,7 +14,8 @@ use super::exit::Stop;
 const FOLDER: &str = "scenarios";
 
 /// A selected case. `by_name` is true if the user named its scenario or its file.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Selected {
     pub(super) case: Case,
     pub(super) by_name: bool,

@@ -6,6 +6,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use redlock_sim::search::{CaseResult, Observed, PropertyResult};
 
 use super::{INDEX, Played, results};
+use crate::build;
 
 mod figures;
 mod fit;
@@ -53,7 +54,7 @@ pub(super) fn document(title: &str, class: &str, body: &Markup) -> String {
             body class=(class) {
                 (PreEscaped(PATTERNS.trim_end()))
                 main { (body) }
-                footer { "Written by " (super::BUILD) ". Times are true time unless a clock is named." }
+                footer { "Written by " (build::NAME) ". Times are true time unless a clock is named." }
             }
         }
     };

@@ -11,6 +11,7 @@ use redlock_sim::search::{Failure, Observed, PropertyResult, QuantityResult};
 use serde::{Deserialize, Serialize};
 
 use super::Played;
+use crate::build;
 
 /// Version of the format.
 const SCHEMA: u32 = 1;
@@ -130,7 +131,7 @@ impl Results {
     pub(super) fn new<'a>(played: impl IntoIterator<Item = &'a Played>) -> Self {
         let cases: Vec<CaseReport> = played.into_iter().map(CaseReport::new).collect();
         let met = cases.iter().all(|case| case.met);
-        Self { schema: SCHEMA, build: super::BUILD.to_owned(), met, cases }
+        Self { schema: SCHEMA, build: build::NAME.to_owned(), met, cases }
     }
 
     /// Reads the file `path`.

@@ -19,7 +19,7 @@ pub(crate) struct Staged {
 
 impl Staged {
     /// Creates the file that becomes `path`, and its directory.
-    pub(super) fn create(&self, path: PathBuf) -> io::Result<BufWriter<File>> {
+    pub(crate) fn create(&self, path: PathBuf) -> io::Result<BufWriter<File>> {
         if let Some(directory) = path.parent() {
             fs::create_dir_all(directory)?;
         }
@@ -43,7 +43,7 @@ impl Staged {
     }
 
     /// Moves every file to its final path, the first one last. Returns the final paths.
-    pub(super) fn commit(self) -> io::Result<BTreeSet<PathBuf>> {
+    pub(crate) fn commit(self) -> io::Result<BTreeSet<PathBuf>> {
         let mut written = BTreeSet::new();
         let mut paths = self.paths();
         while let Some(path) = paths.last() {

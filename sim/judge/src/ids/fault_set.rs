@@ -2,12 +2,14 @@
 
 use core::ops::BitOrAssign;
 
+use serde::{Deserialize, Serialize};
+
 use super::{FAULTS_MAX, FaultId, Id};
 
 const WORDS: usize = FAULTS_MAX.div_ceil(u64::BITS as usize);
 
 /// A set of faults.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct FaultIds([u64; WORDS]);
 
 impl FaultIds {

@@ -1,10 +1,13 @@
 //! Results of the oracle: verdicts, violations and blames.
 
+use serde::{Deserialize, Serialize};
+
 use crate::history::{AttemptId, HostId, NodeId};
 use crate::scenario::{Property, Scenario};
 
 /// One broken assumption.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Blame {
     /// A node forgot a SET or a release that it had acknowledged.
     Amnesia(HostId),
@@ -30,7 +33,8 @@ pub enum Blame {
 const CAUSES_MAX: usize = 13;
 
 /// Causes of a violation. The empty set, written `none`, means that the client is wrong.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "Vec<Blame>", try_from = "Vec<Blame>")]
 pub struct Blamed {
     causes: [Option<Blame>; CAUSES_MAX],
 }
@@ -96,8 +100,28 @@ impl Blamed {
     }
 }
 
+impl From<Blamed> for Vec<Blame> {
+    fn from(blamed: Blamed) -> Self {
+        blamed.iter().collect()
+    }
+}
+
+impl TryFrom<Vec<Blame>> for Blamed {
+    type Error = &'static str;
+
+    fn try_from(causes: Vec<Blame>) -> Result<Self, Self::Error> {
+        if causes.len() > CAUSES_MAX {
+            return Err("more causes than a violation can have");
+        }
+        let mut blamed = Self::NONE;
+        causes.into_iter().for_each(|cause| blamed.add(cause));
+        Ok(blamed)
+    }
+}
+
 /// First violation of a property in a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Violation {
     /// Start of the violation, in true time.
     pub from_ns: u64,

@@ -32,6 +32,14 @@ Examples:
   redlock-sim explore --subject redlock-no-step-3 --plans 10000
   redlock-sim explore --break clock --break memory --seed 7";
 
+pub(super) const MERGE_EXAMPLES: &str = "\
+Examples:
+  redlock-sim run --shard 1/2 --out one; redlock-sim run --shard 2/2 --out two; redlock-sim merge one two
+  SHARDS=64 redlock-sim run --shard-from-env --out shared/; redlock-sim merge shared/
+
+Exit codes:
+  as those of the command that wrote the shards; 3 if a shard is missing, unfinished or unreadable";
+
 pub(super) const LIST_EXAMPLES: &str = "\
 Examples:
   redlock-sim list

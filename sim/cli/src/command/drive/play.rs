@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lock_judge::text;
-use redlock_sim::search::{Failure, Played};
+use redlock_sim::search::{CaseResult, Failure, Played};
 use redlock_sim::serve::{self, Fleet, Setup, Verdict};
 
 use super::Job;
@@ -46,6 +46,8 @@ pub(super) struct Drive<'a> {
 /// A run after its end.
 pub(super) struct Driven {
     pub(super) played: Played,
+    /// True if not everything could be recorded; then nothing is judged.
+    pub(super) is_cut_short: bool,
     /// Remarks about workers that do not change the verdict.
     pub(super) notes: Vec<String>,
 }
@@ -189,7 +191,9 @@ impl<'a> Run<'a> {
             Some(verdict) => verdict,
             None => self.judged(),
         };
-        Ok(Some(Driven { played: played(verdict, self.incomplete), notes: self.notes }))
+        let is_cut_short = verdict.is_cut_short;
+        let played = played(verdict, self.incomplete);
+        Ok(Some(Driven { played, is_cut_short, notes: self.notes }))
     }
 
     /// Notes the end of a worker's process.
@@ -287,19 +291,25 @@ fn said(worker: &Worker<'_>) -> String {
 fn played(verdict: Verdict, mut incomplete: Vec<String>) -> Played {
     let (is_empty, is_cut_short) = (verdict.is_empty(), verdict.is_cut_short);
     let mut played = verdict.played;
-    let result = &mut played.result;
     if is_cut_short {
         incomplete.push(String::from("too many events for a history: nothing is judged"));
-        result.properties.iter_mut().for_each(|it| it.first = None);
     } else if is_empty {
         incomplete.push(String::from(
             "no worker asked for the lock: the masters' addresses are in DRIVE_NODES and `{nodes}`, \
              the lock's name is in DRIVE_RESOURCE and `{resource}`",
         ));
     } else {
-        incomplete.extend(untested(result));
+        incomplete.extend(untested(&played.result));
+    }
+    note(&mut played.result, is_cut_short, incomplete);
+    played
+}
+
+/// Adds what makes a run incomplete to its result.
+pub(super) fn note(result: &mut CaseResult, is_cut_short: bool, incomplete: Vec<String>) {
+    if is_cut_short {
+        result.properties.iter_mut().for_each(|it| it.first = None);
     }
     result.failures.retain(|it| *it != Failure::NothingHappened);
     result.failures.extend(incomplete.into_iter().map(|why| Failure::Incomplete { why }));
-    played
 }
