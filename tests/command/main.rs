@@ -1,6 +1,7 @@
 //! Behaviour of the command as its user sees it: output, exit codes, files.
 
 mod gate;
+mod messages;
 mod output;
 mod refusals;
 mod reports;

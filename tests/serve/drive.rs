@@ -85,6 +85,10 @@ fn merged_shards_are_judged_as_one_drive_judges() {
     for file in ["results.json", "one.html", "index.html", "one/base.2.c1.log"] {
         assert_eq!(place.read(&format!("again/{file}")), place.read(&format!("whole/{file}")));
     }
+    let output = place.command(&["merge", "whole", "--message-format", "json"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let cases = text.lines().filter(|line| line.contains(r#""kind":"case""#)).count();
+    assert!(cases == 4 && text.lines().all(|line| line.starts_with('{')), "{text}");
     drive("1/2", "one");
     drive("2/2", "two");
     let (code, text) = merge(&["two", "one", "--out", "merged"]);

@@ -16,6 +16,7 @@ mod paint;
 mod progress;
 mod replay;
 mod run;
+mod say;
 mod select;
 mod serve;
 mod session;
@@ -40,6 +41,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let arguments = Arguments::try_parse_from(arguments)
         .unwrap_or_else(|error| suggest::with_nearest(error).exit());
     paint::use_colors(arguments.color);
+    let format = arguments.command.as_ref().map(Command::message_format);
+    say::use_format(format.unwrap_or_default());
     let done = match &arguments.command {
         None => run::run(&arguments::Run::default()),
         Some(Command::Run(arguments)) => run::run(arguments),
@@ -59,7 +62,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         anstream::eprintln!("{}", paint::paint(&stop.message));
         stop.exit
     });
-    let Some(error) = lines::unwritten() else { return exit };
+    let Some(error) = say::unwritten() else { return exit };
     eprintln!("error: standard output cannot be written: {error}");
     exit.max(Exit::Usage)
 }

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod clients;
 mod examples;
 mod shard;
 
@@ -10,10 +11,10 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lock_judge::scenario::{Override, SeedRange, Span};
-use redis_sim::profile::{PROFILES, Profile};
 use redlock_sim::explore::Assumption;
 use redlock_sim::search::Engine;
 
+pub(super) use self::clients::{Drive, Init, Language, Master, Serve};
 use self::examples::{
     AFTER_HELP, CHECK_EXAMPLES, DRIVE_EXAMPLES, EXPLORE_EXAMPLES, GATE_EXAMPLES, INIT_EXAMPLES,
     LIST_EXAMPLES, MASTER_EXAMPLES, MERGE_EXAMPLES, REPLAY_EXAMPLES, RUN_EXAMPLES, SERVE_EXAMPLES,
@@ -80,6 +81,27 @@ pub(super) enum Command {
     Master(Master),
 }
 
+impl Command {
+    /// Returns the format of the command's messages.
+    pub(super) fn message_format(&self) -> MessageFormat {
+        let messages = match self {
+            Self::Run(it) => it.messages,
+            Self::Replay(it) => it.messages,
+            Self::Check(it) => it.messages,
+            Self::Explore(it) => it.messages,
+            Self::Merge(it) => it.messages,
+            Self::Serve(it) => it.messages,
+            Self::Drive(it) => it.messages,
+            Self::Gate(_)
+            | Self::List(_)
+            | Self::Init(_)
+            | Self::Watchdog { .. }
+            | Self::Master(_) => Messages::default(),
+        };
+        messages.message_format
+    }
+}
+
 #[derive(Args, Clone, Debug)]
 pub(super) struct Run {
     /// Scenarios (NAME), cases (NAME::CASE), files, folders, tags (tag:TAG); all if not given
@@ -105,6 +127,8 @@ pub(super) struct Run {
     pub(super) shard: Shard,
     #[command(flatten)]
     pub(super) amount: Amount,
+    #[command(flatten)]
+    pub(super) messages: Messages,
 }
 
 impl Default for Run {
@@ -119,6 +143,7 @@ impl Default for Run {
             results_only: false,
             shard: Shard::default(),
             amount: Amount::default(),
+            messages: Messages::default(),
         }
     }
 }
@@ -141,6 +166,8 @@ pub(super) struct Replay {
     pub(super) out: PathBuf,
     #[command(flatten)]
     pub(super) amount: Amount,
+    #[command(flatten)]
+    pub(super) messages: Messages,
 }
 
 #[derive(Args, Debug)]
@@ -150,6 +177,8 @@ pub(super) struct Check {
     pub(super) file: PathBuf,
     #[command(flatten)]
     pub(super) amount: Amount,
+    #[command(flatten)]
+    pub(super) messages: Messages,
 }
 
 #[derive(Args, Debug)]
@@ -174,6 +203,8 @@ pub(super) struct Explore {
     pub(super) out: Out,
     #[command(flatten)]
     pub(super) shard: Shard,
+    #[command(flatten)]
+    pub(super) messages: Messages,
 }
 
 /// Numbers of the plans of an exploration; not empty.
@@ -235,109 +266,12 @@ pub(super) struct List {
     pub(super) format: Format,
 }
 
-#[derive(Args, Debug)]
-pub(super) struct Serve {
-    /// Scenario (NAME), case (NAME::CASE) or file with the faults; no faults if not given
-    #[arg(value_name = "NAME[::CASE]|PATH")]
-    pub(super) which: Option<String>,
-    /// Number of masters, 5 if not given; not for a scenario, which has its own
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=9))]
-    pub(super) nodes: Option<u8>,
-    /// Port of the first master, followed by those of the others; 0 for any free ports
-    #[arg(long, value_name = "PORT", default_value_t = 17_000)]
-    pub(super) base_port: u16,
-    /// Port of the observer; a hundred above the first master's if not given
-    #[arg(long, value_name = "PORT")]
-    pub(super) observer_port: Option<u16>,
-    /// Server that the masters simulate; the scenario's if not given
-    #[arg(long, value_name = "NAME", value_parser = profiles())]
-    pub(super) profile: Option<&'static Profile>,
-    /// Name of the lock's key, which may follow a prefix; the scenario's if not given
-    #[arg(long, value_name = "NAME")]
-    pub(super) resource: Option<String>,
-    /// Stop this long after the run starts, or earlier if the observer receives END
-    #[arg(long = "for", value_name = "DURATION")]
-    pub(super) limit: Option<Span>,
-    /// Start the run when the observer receives START, not with the first command about the resource
-    #[arg(long)]
-    pub(super) wait_for_start: bool,
-    /// Seed for message delays
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(super) seed: u64,
-    #[command(flatten)]
-    pub(super) settings: Settings,
-    #[command(flatten)]
-    pub(super) out: Out,
-}
-
-#[derive(Args, Debug)]
-pub(super) struct Drive {
-    /// Scenarios (NAME), cases (NAME::CASE), files, folders, tags (tag:TAG)
-    #[arg(value_name = "NAME|PATH|tag:TAG", required = true)]
-    pub(super) which: Vec<String>,
-    /// Program and arguments of a worker, started once for each client of the scenario
-    #[arg(long, value_name = "COMMAND")]
-    pub(super) worker: String,
-    /// Seeds, the end excluded
-    #[arg(long, value_name = "A..B", default_value = "0..1")]
-    pub(super) seeds: SeedRange,
-    /// Number of runs at a time; one per core if not given
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(super) jobs: Option<u16>,
-    /// End a run this long after its time 0; if not given, it ends with its workers
-    #[arg(long = "for", value_name = "DURATION")]
-    pub(super) limit: Option<Span>,
-    /// Time after which a worker that still runs hangs; counts from the end of `--for`, if given
-    #[arg(long, value_name = "DURATION", default_value = "60s")]
-    pub(super) timeout: Span,
-    /// Server that the masters simulate; the scenario's if not given
-    #[arg(long, value_name = "NAME", value_parser = profiles())]
-    pub(super) profile: Option<&'static Profile>,
-    #[command(flatten)]
-    pub(super) settings: Settings,
-    #[command(flatten)]
-    pub(super) out: Out,
-    #[command(flatten)]
-    pub(super) shard: Shard,
-    #[command(flatten)]
-    pub(super) amount: Amount,
-}
-
-#[derive(Args, Debug)]
-pub(super) struct Init {
-    /// Language of the worker
-    #[arg(long, value_enum, value_name = "LANGUAGE")]
-    pub(super) client: Language,
-    /// Root of the repository
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub(super) dir: PathBuf,
-}
-
-#[derive(Args, Debug)]
-pub(super) struct Master {
-    /// Server to simulate; redis-7.0 if not given
-    #[arg(long, value_name = "NAME", value_parser = profiles())]
-    pub(super) profile: Option<&'static Profile>,
-    /// Options as `redis-server` takes them: `--port 6379 --bind 127.0.0.1 --maxmemory 1gb`
-    #[arg(value_name = "REDIS-OPTION", trailing_var_arg = true, allow_hyphen_values = true)]
-    pub(super) options: Vec<String>,
-}
-
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(super) enum Format {
     /// For people
     Text,
     /// For programs
     Json,
-}
-
-/// Language of a worker. Only those whose worker is run by a test.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum Language {
-    /// Python, its standard library alone
-    Python,
-    /// JavaScript, node alone
-    Node,
 }
 
 /// Use of colours.
@@ -363,18 +297,29 @@ pub(super) struct Amount {
     pub(super) verbose: bool,
 }
 
+/// Format of what is printed on standard output.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(super) struct Messages {
+    /// Format of the output: text for people, or a JSON object a line
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(super) message_format: MessageFormat,
+}
+
+/// Format of messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum MessageFormat {
+    /// Text for people
+    #[default]
+    Human,
+    /// A JSON object a line
+    Json,
+}
+
 /// Parser of an engine's name.
 fn engines() -> impl TypedValueParser<Value = Engine> {
     let event = PossibleValue::new("event").help("Protocol machines and a model of the masters");
     let turmoil = PossibleValue::new("turmoil").help("The real client over simulated TCP");
     PossibleValuesParser::new([event, turmoil]).try_map(|name| name.parse::<Engine>())
-}
-
-/// Parser of a server's name.
-fn profiles() -> impl TypedValueParser<Value = &'static Profile> {
-    let names = PROFILES.iter().map(|profile| profile.name);
-    PossibleValuesParser::new(names)
-        .try_map(|name| Profile::named(&name).ok_or("there is no such profile"))
 }
 
 #[derive(Args, Clone, Debug, Default)]

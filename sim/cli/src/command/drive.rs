@@ -19,6 +19,7 @@ use lock_judge::text;
 use redlock_sim::part::Part;
 use redlock_sim::search::Played;
 use redlock_sim::serve;
+use serde_json::json;
 
 pub(super) use part::merge;
 pub(super) use watchdog::watchdog;
@@ -30,8 +31,9 @@ use self::words::Words;
 use super::arguments::{self, Amount};
 use super::exit::{Exit, Stop};
 use super::in_order::in_order;
-use super::lines::{self, say};
+use super::lines;
 use super::progress;
+use super::say::{emit, emit_case, say};
 use super::select::{self, Selected};
 use super::serve::refused;
 use super::stop_signal;
@@ -163,6 +165,7 @@ impl<'a> Session<'a> {
         self.bar.inc(1);
         let exit = Exit::of(&played.result);
         self.exit = self.exit.max(exit);
+        emit_case(&played, exit);
         let Amount { quiet, verbose } = self.amount;
         if !quiet || exit != Exit::Met {
             let which = &job.selected.which;
@@ -199,8 +202,9 @@ impl<'a> Session<'a> {
         if is_stopped {
             summary += ", stopped before the end";
         }
+        let index = self.out.join("index.html");
+        emit("summary", || json!({ "exit-code": self.exit.code(), "reports": index }));
         if !self.amount.quiet || self.exit != Exit::Met {
-            let index = self.out.join("index.html");
             say(format_args!("{summary}; reports: {}", index.display()));
         }
         Ok(self.exit)

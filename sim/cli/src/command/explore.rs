@@ -16,12 +16,12 @@ use redlock_sim::explore::{
 use redlock_sim::part::Part;
 use redlock_sim::search::{Engine, replay_checked};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::arguments::Explore;
 use super::exit::{Exit, Stop};
-use super::lines::say;
 use super::progress;
+use super::say::{emit, say};
 use super::stop_signal;
 use crate::report::Staged;
 use crate::shard::{self, Kind, Shard};
@@ -57,6 +57,7 @@ pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
         stop,
         progress: &|played| bar.inc(played),
         found: &|finding, found| {
+            emit("found", || json!({ "finding": finding.name(), "plan": found.number }));
             bar.suspend(|| say(format_args!("FOUND  plan {}: {finding}", found.number)));
             if let Err(error) = store(&folder, finding, found) {
                 *unwritten.lock().expect("no thread panics here") = Some(error);
@@ -120,6 +121,7 @@ fn store_part(
     let (what, sums) = ((Kind::Explore, part), PlanSums { tally, found });
     let path = shard::write(out, what, plan, &sums, (runs, is_complete))
         .map_err(|error| Stop::unwritable(out, &error))?;
+    emit("shard", || json!({ "shard": part, "runs": runs, "file": path }));
     say(format_args!("shard {part}: {runs} plans, stored in {}", path.display()));
     Ok(if is_complete { Exit::Met } else { Exit::Inconclusive })
 }
@@ -155,8 +157,10 @@ fn report(out: &Path, tally: &Tally, found: BTreeMap<Finding, Found>) -> Result<
     };
     let kept = keep_smallest(&folder, found).map_err(|it| Stop::unwritable(&folder, &it))?;
     tell(tally, &kept);
-    let file = out.join("explore.json");
-    Staged::write_one(&file, &sums(tally, &kept)).map_err(|it| Stop::unwritable(&file, &it))?;
+    let (file, sums) = (out.join("explore.json"), sums(tally, &kept));
+    emit("explored", || json!({ "exit-code": exit.code(), "sums": sums }));
+    let text = format!("{sums:#}\n");
+    Staged::write_one(&file, &text).map_err(|error| Stop::unwritable(&file, &error))?;
     Ok(exit)
 }
 
@@ -281,7 +285,7 @@ fn tell(tally: &Tally, kept: &[Kept]) {
 }
 
 /// Returns the sums as JSON.
-fn sums(tally: &Tally, kept: &[Kept]) -> String {
+fn sums(tally: &Tally, kept: &[Kept]) -> Value {
     let properties: serde_json::Map<_, _> = Property::ALL
         .into_iter()
         .map(|property| {
@@ -308,7 +312,7 @@ fn sums(tally: &Tally, kept: &[Kept]) -> String {
             "events": it.events,
         })
     });
-    let value = json!({
+    json!({
         "plans": tally.plans,
         "panicked": tally.panicked,
         "unsupported": tally.unsupported,
@@ -319,6 +323,5 @@ fn sums(tally: &Tally, kept: &[Kept]) -> String {
         "watched-plans": tally.watched,
         "situations": situations.collect::<Vec<_>>(),
         "findings": findings.collect::<Vec<_>>(),
-    });
-    format!("{value:#}\n")
+    })
 }

@@ -8,7 +8,7 @@ use toml::value::{Date, Datetime};
 
 use super::arguments::{Gate, GateFormat};
 use super::exit::{Exit, Stop};
-use super::lines::say;
+use super::say::say;
 use crate::gate::{Baseline, Change, Departure, Known, compare, departures, formats};
 use crate::report::{Results, Staged};
 

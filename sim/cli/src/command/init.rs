@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::arguments::{Init, Language};
 use super::exit::{Exit, Stop};
-use super::lines::say;
+use super::say::say;
 
 /// Folder of everything except the workflow.
 const FOLDER: &str = "lock-tests";

@@ -1,8 +1,6 @@
 //! Text that the command prints about results.
 
-use std::io::{self, Write};
 use std::path::Path;
-use std::sync::OnceLock;
 
 use lock_judge::history::Event;
 use lock_judge::oracle::{Counters, Violation};
@@ -11,27 +9,7 @@ use lock_judge::text;
 use redlock_sim::search::{CaseResult, Figures, Observed, Played, PropertyResult, QuantityResult};
 
 use super::exit::Exit;
-use super::paint::paint;
 use crate::report::{replay_command, results, violation_block};
-
-/// First error of standard output. A closed pipe is not recorded: it is no error if the reader goes
-/// away.
-static UNWRITTEN: OnceLock<io::Error> = OnceLock::new();
-
-/// Writes a line to standard output.
-pub(super) fn say(text: impl core::fmt::Display) {
-    let text = paint(&text.to_string());
-    if let Err(error) = writeln!(anstream::stdout().lock(), "{text}")
-        && error.kind() != io::ErrorKind::BrokenPipe
-    {
-        let _ = UNWRITTEN.set(error);
-    }
-}
-
-/// Returns the first error of standard output, if there was one.
-pub(super) fn unwritten() -> Option<&'static io::Error> {
-    UNWRITTEN.get()
-}
 
 /// Returns one line for a case, one more for each failure, and the story of each violation that was
 /// not expected. `which` is the selector of the case on the command line.

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::arguments::{Format, List};
 use super::exit::{Exit, Stop};
-use super::lines::say;
+use super::say::say;
 use super::select::Library;
 
 /// A scenario in the JSON output.

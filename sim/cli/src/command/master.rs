@@ -5,7 +5,7 @@ use redlock_sim::serve::Alone;
 
 use super::arguments::Master;
 use super::exit::{Exit, Stop};
-use super::lines::say;
+use super::say::say;
 use super::select::profile;
 
 /// Serves until the process ends.

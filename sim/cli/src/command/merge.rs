@@ -7,15 +7,16 @@ use std::sync::atomic::AtomicBool;
 use redlock_sim::engine::Unsupported;
 use redlock_sim::part::Part;
 use redlock_sim::search::{Campaign, Engine, Failure};
+use serde_json::json;
 
 use super::arguments::Merge;
 use super::drive;
 use super::exit::{Exit, Stop};
 use super::explore;
 use super::in_order::in_order;
-use super::lines::say;
 use super::progress;
 use super::run;
+use super::say::{emit, say};
 use super::select::Selected;
 use super::session::{Outcome, Session};
 use super::sums::{CaseSums, Plan};
@@ -29,6 +30,7 @@ pub(super) fn merge(arguments: &Merge) -> Result<Exit, Stop> {
         .map_err(|problems| Stop::usage(format!("error: {}", problems.join("\n       "))))?;
     report::check_writable(out).map_err(|error| Stop::unwritable(out, &error))?;
     for problem in &gathered.problems {
+        emit("incomplete", || json!({ "problem": problem }));
         say(format_args!("incomplete: {problem}"));
     }
     let exit = match gathered.shards[0].header.kind {

@@ -12,13 +12,14 @@ use redlock_sim::serve;
 
 use super::arguments::{Check, Replay};
 use super::exit::{Exit, Stop};
-use super::lines::{self, say};
+use super::lines;
+use super::say::{emit_result, say};
 use super::select::{self, Selected};
 use crate::report;
 
 /// Replays one run and reports what happened. Plays it twice, to detect nondeterminism.
 pub(super) fn replay(arguments: &Replay) -> Result<Exit, Stop> {
-    let Replay { which, seed, engine, settings, out, amount } = arguments;
+    let Replay { which, seed, engine, settings, out, amount, .. } = arguments;
     let (cases, _) = select::select(core::slice::from_ref(which), &settings.overrides)?;
     let Selected { case, which, .. } = the_one(which, cases)?;
     let unsupported = |error: redlock_sim::engine::Unsupported| Stop {
@@ -30,6 +31,7 @@ pub(super) fn replay(arguments: &Replay) -> Result<Exit, Stop> {
     let result = search::judge_one(&case, engine.name(), &outcome);
     let (told, mut exit) = hash_lines(&result, &outcome, out);
     exit = exit.max(Exit::of(&result));
+    emit_result(&result, exit);
     let is_same = again == outcome;
     if amount.quiet && exit == Exit::Met && is_same {
         return Ok(exit);
@@ -58,6 +60,7 @@ pub(super) fn check(arguments: &Check) -> Result<Exit, Stop> {
     let file::Header { case, engine, seed, .. } = &stored.header;
     let result = judged(path, &stored)?;
     let exit = Exit::of(&result);
+    emit_result(&result, exit);
     if arguments.amount.quiet && exit == Exit::Met {
         return Ok(exit);
     }

@@ -9,12 +9,13 @@ use indicatif::ProgressBar;
 use redlock_sim::engine::Unsupported;
 use redlock_sim::part::Part;
 use redlock_sim::search::{self, Campaign, CaseResult, Played};
+use serde_json::json;
 
 use super::arguments::Run;
 use super::exit::{Exit, Stop};
 use super::in_order::in_order;
-use super::lines::say;
 use super::progress;
+use super::say::{emit, say};
 use super::select::{self, Selected};
 use super::session::Session;
 use super::stop_signal;
@@ -80,6 +81,7 @@ fn play_part(player: &Player<'_>, cases: Vec<Selected>, part: Part) -> Result<Ex
     let (out, what) = (&arguments.out.out, (Kind::Run, part));
     let path = shard::write(out, what, &plan, &sums, (runs, is_complete))
         .map_err(|error| Stop::unwritable(out, &error))?;
+    emit("shard", || json!({ "shard": part, "runs": runs, "file": path }));
     if !arguments.amount.quiet {
         say(format_args!("shard {part}: {runs} runs, stored in {}", path.display()));
     }

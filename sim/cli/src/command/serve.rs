@@ -1,13 +1,17 @@
 //! `serve`: serves masters on loopback TCP.
 
+use std::collections::BTreeMap;
+
 use lock_judge::scenario::{Case, Property};
 use redlock_sim::search::{CaseResult, Observed, PropertyResult};
 use redlock_sim::serve::{self, Fleet, Refusal, Setup, Verdict};
+use serde_json::json;
 
 use super::arguments::Serve;
 use super::exit::{Exit, Stop};
-use super::lines::{self, say};
+use super::lines;
 use super::replay::the_one;
+use super::say::{emit, emit_case, say};
 use super::select;
 use crate::report;
 
@@ -47,7 +51,9 @@ pub(super) fn serve(arguments: &Serve) -> Result<Exit, Stop> {
     let played = core::slice::from_ref(&verdict.played);
     report::write(out, played).map_err(|error| Stop::unwritable(out, &error))?;
     say(format_args!("reports: {}", out.join("index.html").display()));
-    Ok(exit(&verdict))
+    let exit = exit(&verdict);
+    emit_case(&verdict.played, exit);
+    Ok(exit)
 }
 
 /// Returns the selected case, or [`PLAIN`] if none is named.
@@ -97,6 +103,15 @@ pub(super) fn refused(refusal: Refusal) -> Stop {
 
 fn tell_begin(setup: &Setup, fleet: &Fleet) {
     let scenario = &setup.case.scenario;
+    let masters = scenario.cluster.nodes.iter().zip(fleet.addresses());
+    emit("serving", || {
+        json!({
+            "case": setup.case.full_name(),
+            "masters": masters.map(|(name, it)| (name.clone(), it.to_string())).collect::<BTreeMap<_, _>>(),
+            "observer": fleet.observer().to_string(),
+            "resource": scenario.lock.resource,
+        })
+    });
     say(format_args!("serving   {}", setup.case.full_name()));
     for (name, address) in scenario.cluster.nodes.iter().zip(fleet.addresses()) {
         say(format_args!("master    {name}  {address}"));

@@ -6,10 +6,12 @@ use std::thread;
 use indicatif::ProgressBar;
 use redlock_sim::engine::Unsupported;
 use redlock_sim::search::Played;
+use serde_json::json;
 
 use super::arguments::Amount;
 use super::exit::{Exit, Stop};
-use super::lines::{self, say};
+use super::lines;
+use super::say::{emit, emit_case, say};
 use super::select::Selected;
 use crate::report;
 
@@ -52,6 +54,7 @@ impl<'a> Session<'a> {
             }
             Ok(Err(unsupported)) => {
                 self.unsupported += 1;
+                emit("skipped", || json!({ "case": name, "reason": unsupported.to_string() }));
                 if selected.by_name {
                     self.exit(Exit::Inconclusive);
                 }
@@ -74,6 +77,7 @@ impl<'a> Session<'a> {
             return;
         }
         self.exit(Exit::of(result));
+        emit_case(&played, Exit::of(result));
         let Amount { quiet, verbose } = self.amount;
         if verbose {
             self.say(&lines::told_in_full(&played, which, self.out));
@@ -96,9 +100,9 @@ impl<'a> Session<'a> {
         }
         let write = if self.results_only { report::write_results } else { report::write };
         write(self.out, &self.played).map_err(|error| Stop::unwritable(self.out, &error))?;
+        let first = self.out.join(if self.results_only { "results.json" } else { "index.html" });
+        emit("summary", || json!({ "exit-code": self.exit.code(), "reports": first }));
         if !self.amount.quiet || self.exit != Exit::Met {
-            let first =
-                self.out.join(if self.results_only { "results.json" } else { "index.html" });
             say(format_args!("{}; reports: {}", self.summary(is_stopped), first.display()));
         }
         Ok(self.exit)

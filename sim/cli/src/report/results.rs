@@ -169,7 +169,7 @@ impl Results {
 }
 
 impl CaseReport {
-    fn new(played: &Played) -> Self {
+    pub(crate) fn new(played: &Played) -> Self {
         let Played { result, kept, .. } = played;
         let property = |it: &PropertyResult| (it.property, PropertyReport::new(it, result.runs));
         Self {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use redlock_sim::part::Part;
 
-use super::{Amount, Out};
+use super::{Amount, Messages, Out};
 use crate::command::exit::Stop;
 
 #[derive(Args, Clone, Debug, Default)]
@@ -67,6 +67,8 @@ pub(in crate::command) struct Merge {
     pub(in crate::command) results_only: bool,
     #[command(flatten)]
     pub(in crate::command) amount: Amount,
+    #[command(flatten)]
+    pub(in crate::command) messages: Messages,
 }
 
 #[cfg(test)]
