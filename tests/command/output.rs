@@ -221,3 +221,14 @@ fn the_safety_page_shows_what_is_printed() {
     let printed = String::from_utf8_lossy(&printed.get_output().stdout).into_owned();
     assert!(printed.starts_with(shown), "{printed}");
 }
+
+#[test]
+fn shells_complete_commands_and_options() {
+    let folder = folder("completions", &[]);
+    for (shell, word) in
+        [("bash", "--message-format"), ("zsh", "_redlock-sim"), ("fish", "explore")]
+    {
+        let output = redlock_sim(&folder, &["completions", shell]).code(0).get_output().clone();
+        assert!(String::from_utf8(output.stdout).unwrap().contains(word), "{shell}");
+    }
+}

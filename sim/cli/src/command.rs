@@ -26,13 +26,15 @@ mod sums;
 
 use std::ffi::OsString;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
+use clap_complete::Shell;
 
 pub use exit::Exit;
 pub use lines::told;
 pub use run::keep;
 
 use arguments::{Arguments, Command};
+use exit::Stop;
 
 /// Runs the command given by `arguments`; the first argument is the name of the program.
 ///
@@ -54,6 +56,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Some(Command::Drive(arguments)) => drive::drive(arguments),
         Some(Command::Watchdog { mark }) => drive::watchdog(mark),
         Some(Command::Init(arguments)) => init::init(arguments),
+        Some(Command::Completions { shell }) => completions(*shell),
         Some(Command::List(arguments)) => list::list(arguments),
         Some(Command::Master(arguments)) => master::master(arguments),
         Some(Command::Serve(arguments)) => serve::serve(arguments),
@@ -65,4 +68,11 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let Some(error) = say::unwritten() else { return exit };
     eprintln!("error: standard output cannot be written: {error}");
     exit.max(Exit::Usage)
+}
+
+fn completions(shell: Shell) -> Result<Exit, Stop> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "redlock-sim", &mut script);
+    say::say(String::from_utf8_lossy(&script).trim_end());
+    Ok(Exit::Met)
 }

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use lock_judge::scenario::{Override, SeedRange, Span};
 use redlock_sim::explore::Assumption;
 use redlock_sim::search::Engine;
@@ -76,6 +77,11 @@ pub(super) enum Command {
         /// Mark in the environment of the workers
         mark: String,
     },
+    /// Print the completions of a shell: `redlock-sim completions bash > …/completions/redlock-sim`
+    Completions {
+        /// Shell
+        shell: Shell,
+    },
     /// Run one simulated server that accepts `redis-server`'s options
     #[command(after_help = MASTER_EXAMPLES)]
     Master(Master),
@@ -92,7 +98,8 @@ impl Command {
             Self::Merge(it) => it.messages,
             Self::Serve(it) => it.messages,
             Self::Drive(it) => it.messages,
-            Self::Gate(_)
+            Self::Completions { .. }
+            | Self::Gate(_)
             | Self::List(_)
             | Self::Init(_)
             | Self::Watchdog { .. }
