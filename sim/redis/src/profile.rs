@@ -48,8 +48,8 @@ pub enum Feature {
     DeleteIfEqual,
     /// `DELEX`, `DIGEST`, and `SET` with `IFNE`, `IFDEQ`, `IFDNE`.
     Digests,
-    /// A refused command empties the transaction: the requirements of the commands queued before
-    /// it, such as memory, no longer count when EXEC is checked.
+    /// A refused command and a change of a watched key empty the transaction: the requirements of the
+    /// commands queued before, such as memory, no longer count when EXEC is checked.
     DropsRefusedTransactions,
     /// `HELLO` parses all its options before it applies any, instead of one after the other.
     HelloChecksFirst,

@@ -111,7 +111,9 @@ fn refused(name: &[u8], why: &str) -> Refusal {
 
 fn set_user(call: &mut Call<'_>) -> Outcome {
     let (name, rules) = (call.words[2], &call.words[3..]);
-    match call.server.users_mut().set(name, rules, super::introspection::meant_by) {
+    let profile = call.server.profile();
+    let meant_by = |subject: &[u8]| super::introspection::meant_by(subject, profile);
+    match call.server.users_mut().set(name, rules, &meant_by) {
         Ok(()) => Ok(Value::ok()),
         Err((rule, why)) => {
             let after = format!("': {why}");

@@ -160,7 +160,8 @@ fn check_state(spec: &'static Spec, call: &Call<'_>) -> Result<(), Refusal> {
     let (server, session) = (&*call.server, &*call.session);
     let flags = flags_of(spec, call.words, server);
     let drops = server.profile().has(Feature::DropsRefusedTransactions);
-    let executes = spec.name == "exec" && !(drops && session.is_refused());
+    let is_empty = drops && (session.is_refused() || session.is_in_vain(server));
+    let executes = spec.name == "exec" && !is_empty;
     let has = |flag| flags & flag != 0 || (executes && session.has_queued(flag));
     let lacks = |flag| flags & flag == 0 || (executes && session.has_queued_without(flag));
     // Queued commands need memory too: a server that is out of memory queues nothing.

@@ -4,8 +4,9 @@
 use super::call::{count, is};
 use super::dispatch::look_up;
 use super::facts::{self, Facts, KeySpec, Place};
-use super::{Call, Keys, LOADING, Outcome, Refusal, SORTED, STALE, Spec, text};
+use super::{Call, Keys, LOADING, NO_SCRIPT_WAITS, Outcome, Refusal, SORTED, STALE, Spec, text};
 use crate::glob;
+use crate::profile::{Feature, Profile};
 use crate::resp::Value;
 use crate::server::Server;
 
@@ -45,11 +46,16 @@ fn named(name: &[u8], server: &Server) -> Option<&'static Spec> {
 
 /// Returns the names of the commands that a rule of `ACL SETUSER` means: those of a category
 /// (`@read`), or one command or subcommand. Returns `None` if there is no such category or command.
-pub(super) fn meant_by(subject: &[u8]) -> Option<Vec<&'static str>> {
+pub(super) fn meant_by(subject: &[u8], profile: &Profile) -> Option<Vec<&'static str>> {
     let mut every = SORTED.iter().copied().flat_map(with_subcommands);
     if let [b'@', name @ ..] = subject {
         let category = facts::category(name)?;
-        let is_in = |spec: &&Spec| Facts::of(spec).categories().any(|it| it == category);
+        let is_in = |spec: &&Spec| {
+            // Servers that do not forbid a command in scripts call it blocking instead.
+            let blocks = spec.has(NO_SCRIPT_WAITS) && profile.has(Feature::WaitInScripts);
+            let more = blocks.then_some("blocking");
+            Facts::of(spec).categories().chain(more).any(|it| it == category)
+        };
         return Some(every.filter(is_in).map(|spec| spec.name).collect());
     }
     let spec = every.find(|spec| subject.eq_ignore_ascii_case(spec.name.as_bytes()))?;

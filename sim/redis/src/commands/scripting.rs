@@ -162,8 +162,8 @@ impl Running<'_> {
         let check_rights =
             || check_rights(spec, words, self.server, &self.session, texts.rights_in_scripts);
         if profile.style.is_valkey {
-            check_rights()?;
             self.check_memory(spec)?;
+            check_rights()?;
             self.check_write(spec)?;
             self.check_age(spec)?;
         } else {

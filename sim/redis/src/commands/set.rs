@@ -195,16 +195,17 @@ pub(super) fn set(call: &mut Call<'_>) -> Outcome {
         None if options.keep => SetExpiry::Keep,
         None => SetExpiry::Never,
     };
+    let is_past = call.server.profile().has(Feature::PastDeletes)
+        && matches!(expiry, SetExpiry::At(when) if when <= call.wall_ms());
     let condition = match options.condition {
         None => SetCondition::Always,
         Some(Condition::Missing) => SetCondition::Missing,
         Some(Condition::Present) => SetCondition::Present,
         Some(Condition::Compare(comparison)) => {
-            return set_if(call, comparison, key, value, expiry, options.get);
+            let set = if is_past { KeyCommand::Del } else { plain(value, expiry) };
+            return set_if(call, comparison, key, set, options.get);
         }
     };
-    let is_past = call.server.profile().has(Feature::PastDeletes)
-        && matches!(expiry, SetExpiry::At(when) if when <= call.wall_ms());
     // The key is missing before and after, so no watcher must see a change.
     if is_past && condition != SetCondition::Present && !call.exists(key) {
         return Ok(if options.get { Value::Null } else { Value::ok() });
@@ -222,14 +223,16 @@ fn set_if(
     call: &mut Call<'_>,
     comparison: Comparison<'_>,
     key: &[u8],
-    value: &[u8],
-    expiry: SetExpiry,
+    set: KeyCommand<'_>,
     get: bool,
 ) -> Outcome {
     comparison.check()?;
-    let same = !comparison.digest && !comparison.negated && comparison.operand == value;
+    let is_plain = !comparison.digest && !comparison.negated;
     // An owner's extension by a plain SET with IFEQ keeps the key's writer.
-    if let (true, false, SetExpiry::At(when)) = (same, get, expiry) {
+    if let (false, KeyCommand::Set { value, expiry: SetExpiry::At(when), .. }) = (get, set)
+        && is_plain
+        && comparison.operand == value
+    {
         let ttl_ms = i64::try_from(when).unwrap_or(i64::MAX) - call.wall_ms() as i64;
         let done = call.on(key, KeyCommand::CompareAndRetime { value, ttl_ms });
         return Ok(if done == Reply::Integer(1) { Value::ok() } else { Value::Null });
@@ -237,7 +240,7 @@ fn set_if(
     let old = call.get(key);
     let holds = comparison.holds(old.as_deref());
     if holds {
-        call.on(key, plain(value, expiry));
+        call.on(key, set);
     }
     let shared = |old: Option<SmallBytes>| old.map_or(Value::Null, |it| Value::Bulk(it.share()));
     Ok(match (get, holds) {

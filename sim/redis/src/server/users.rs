@@ -6,7 +6,7 @@ use crate::SmallBytes;
 use crate::glob::matches;
 
 /// Returns the commands that a rule means (`get`, `client|id`, `@read`); `None` if there are none.
-type MeantBy = fn(&[u8]) -> Option<Vec<&'static str>>;
+type MeantBy<'a> = &'a dyn Fn(&[u8]) -> Option<Vec<&'static str>>;
 
 /// User of a connection that has not authenticated.
 const DEFAULT: &[u8] = b"default";
@@ -73,7 +73,7 @@ impl Users {
         &mut self,
         name: &[u8],
         rules: &[&'a [u8]],
-        meant_by: MeantBy,
+        meant_by: MeantBy<'_>,
     ) -> Result<(), (&'a [u8], &'static str)> {
         let mut user = self.users.get(name).cloned().unwrap_or_default();
         for rule in rules {
@@ -121,7 +121,7 @@ impl User {
         self.patterns.iter().any(|pattern| matches(pattern, key))
     }
 
-    fn apply(&mut self, rule: &[u8], meant_by: MeantBy) -> Result<(), &'static str> {
+    fn apply(&mut self, rule: &[u8], meant_by: MeantBy<'_>) -> Result<(), &'static str> {
         let lower = rule.to_ascii_lowercase();
         match (lower.as_slice(), rule) {
             (b"on", _) => self.is_on = true,

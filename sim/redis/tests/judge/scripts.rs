@@ -193,14 +193,14 @@ fn statement(dice: &mut Dice, known: &mut usize) -> String {
 /// Draws a call of a command.
 pub(crate) fn call(dice: &mut Dice, known: usize) -> String {
     let mut text = String::from(if dice.once_in(3) { "redis.pcall(" } else { "redis.call(" });
-    let command = match dice.below(20) {
-        0 => commands::other(dice),
-        _ => commands::keyed(dice),
-    };
+    let is_named = |command: &[Word], name: &[u8]| matches!(&command[0], Word::Is(it) if it.eq_ignore_ascii_case(name));
+    // COMMAND replies with sets. In a table of Lua their order depends on addresses.
+    let other = (dice.below(20) == 0).then(|| commands::other(dice));
+    let other = other.filter(|command| !is_named(command, b"COMMAND"));
+    let command = other.unwrap_or_else(|| commands::keyed(dice));
     // The result of a cursor that no server handed out, and the order of several keys, depend on a
     // seed inside the server. So the arguments of such commands are used as drawn.
-    let is = |name: &[u8]| matches!(&command[0], Word::Is(it) if it.eq_ignore_ascii_case(name));
-    let is_search = is(b"SCAN") || is(b"KEYS");
+    let is_search = is_named(&command, b"SCAN") || is_named(&command, b"KEYS");
     for (at, word) in command.iter().enumerate() {
         if at > 0 {
             text.push_str(", ");

@@ -164,3 +164,51 @@ fn a_set_into_the_past_leaves_a_missing_key_alone_on_valkey() {
         ("EXEC", "*-1"),
     ]);
 }
+
+/// Observed on Valkey 9.1.2.
+#[test]
+fn what_a_user_may_not_do_is_told_behind_a_full_memory_in_scripts_of_valkey() {
+    for (profile, told) in [(&REDIS_7_0, "-ERR The user executing"), (&VALKEY_9, "-OOM command")] {
+        let mut bench = Bench::new(profile);
+        bench.goes(&[("ACL SETUSER u on nopass ~* +@all -append", "+OK")]);
+        bench.goes(&[("CONFIG SET maxmemory 1", "+OK"), ("AUTH u x", "+OK")]);
+        let said = bench.ask("EVAL 'return redis.call(\"append\", KEYS[1], \"x\")' 1 k");
+        assert!(said.starts_with(told), "{}: {said}", profile.name);
+    }
+}
+
+/// Observed on Valkey 9.1.2.
+#[test]
+fn a_wait_is_blocking_on_servers_that_allow_it_in_scripts() {
+    for (profile, is_refused) in [(&REDIS_7_0, false), (&VALKEY_9, true)] {
+        let mut bench = Bench::new(profile);
+        bench.goes(&[("ACL SETUSER u on nopass ~* +@all -@blocking", "+OK"), ("AUTH u x", "+OK")]);
+        assert_eq!(bench.ask("WAIT 0 1").starts_with("-NOPERM"), is_refused, "{}", profile.name);
+    }
+}
+
+/// Observed on Valkey 9.1.2.
+#[test]
+fn a_changed_key_empties_a_transaction_of_valkey() {
+    let full = "-EXECABORT Transaction discarded because of: OOM command not allowed when used \
+                memory > 'maxmemory'.";
+    for (profile, executed) in [(&REDIS_7_0, full), (&VALKEY_9, "*-1")] {
+        let mut bench = Bench::new(profile);
+        bench.goes(&[("SET k v", "+OK"), ("WATCH k", "+OK"), ("MULTI", "+OK")]);
+        bench.goes(&[("SET x 1", "+QUEUED")]);
+        bench.ask_as(1, "DEL k");
+        bench.ask_as(1, "CONFIG SET maxmemory 1");
+        bench.goes(&[("EXEC", executed)]);
+    }
+}
+
+/// Observed on Valkey 9.1.2 by a client that tracks the key: the deletion is pushed at once.
+#[test]
+fn a_conditional_set_into_the_past_deletes_on_valkey() {
+    let mut bench = Bench::new(&VALKEY_9);
+    for set in ["SET k v PXAT 5 IFEQ v", "SET k w PXAT 5 IFEQ v"] {
+        bench.goes(&[("SET k v", "+OK"), (set, "+OK")]);
+        let keys = bench.server.databases().get(0).expect("it is there");
+        assert!(keys.stored(b"k").is_none(), "{set}");
+    }
+}
