@@ -5,6 +5,7 @@ mod messages;
 mod output;
 mod refusals;
 mod reports;
+mod schema;
 mod shards;
 
 use std::fs;

@@ -57,6 +57,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Some(Command::Watchdog { mark }) => drive::watchdog(mark),
         Some(Command::Init(arguments)) => init::init(arguments),
         Some(Command::Completions { shell }) => completions(*shell),
+        Some(Command::Schema) => schema(),
         Some(Command::List(arguments)) => list::list(arguments),
         Some(Command::Master(arguments)) => master::master(arguments),
         Some(Command::Serve(arguments)) => serve::serve(arguments),
@@ -68,6 +69,11 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let Some(error) = say::unwritten() else { return exit };
     eprintln!("error: standard output cannot be written: {error}");
     exit.max(Exit::Usage)
+}
+
+fn schema() -> Result<Exit, Stop> {
+    say::say(format_args!("{:#}", lock_judge::scenario::schema()));
+    Ok(Exit::Met)
 }
 
 fn completions(shell: Shell) -> Result<Exit, Stop> {

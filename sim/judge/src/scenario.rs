@@ -15,6 +15,8 @@ mod fuzz;
 mod model;
 mod names;
 mod problem;
+#[cfg(feature = "schema")]
+mod schema;
 mod source;
 mod span;
 mod subjects;
@@ -39,6 +41,8 @@ pub use model::{
 };
 pub use names::{is_name, nearest, slug};
 pub use problem::{Problem, Problems};
+#[cfg(feature = "schema")]
+pub use schema::schema;
 pub use source::{Override, TEXT_MAX};
 pub use span::{SeedRange, SignedSpan, SignedSpanRange, Span, SpanRange};
 pub use subjects::{OURS, SUBJECTS, SubjectSpec, WORKER, subject, subject_names};

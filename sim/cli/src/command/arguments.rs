@@ -77,6 +77,8 @@ pub(super) enum Command {
         /// Mark in the environment of the workers
         mark: String,
     },
+    /// Print the JSON Schema of the scenario format, for editors
+    Schema,
     /// Print the completions of a shell: `redlock-sim completions bash > …/completions/redlock-sim`
     Completions {
         /// Shell
@@ -99,6 +101,7 @@ impl Command {
             Self::Serve(it) => it.messages,
             Self::Drive(it) => it.messages,
             Self::Completions { .. }
+            | Self::Schema
             | Self::Gate(_)
             | Self::List(_)
             | Self::Init(_)

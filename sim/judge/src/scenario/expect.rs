@@ -17,6 +17,7 @@ pub use self::table::Expectations;
 
 /// A property that the oracle judges. `docs/simulator.md` defines each in true time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Property {
     /// Beliefs of two leases never overlap.
@@ -87,6 +88,7 @@ impl Property {
 
 /// The expected verdict of a property over all seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Reported, and never a failure.

@@ -29,6 +29,7 @@ use crate::ids::{ClientId, FaultId, HostId, Id, NodeId};
 
 /// A scenario file, or one of its cases with the settings applied.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Scenario {
     /// Version of the format: 1.
@@ -72,36 +73,43 @@ pub struct Scenario {
     pub cases: Vec<CaseSpec>,
     /// Paths, each with a list of values. Every combination of values is a case of its own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, Vec<serde_json::Value>>"))]
     pub sweep: BTreeMap<String, Vec<toml::Value>>,
     /// Paths, each with a list of as many values. The values at one place of all lists make a case of
     /// its own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, Vec<serde_json::Value>>"))]
     pub zip: BTreeMap<String, Vec<toml::Value>>,
 }
 
 /// A variation of a scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CaseSpec {
     /// Name that says what the case shows. Its slug is the test's name.
     pub name: String,
     /// Paths, each with the value to set there.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, serde_json::Value>"))]
     pub set: BTreeMap<String, toml::Value>,
     /// Expectations that replace the base scenario's.
     #[serde(default)]
     pub expect: Expectations,
     /// Paths, each with a list of values. Every combination of values is a case of its own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, Vec<serde_json::Value>>"))]
     pub sweep: BTreeMap<String, Vec<toml::Value>>,
     /// Paths, each with a list of as many values. The values at one place of all lists make a case of
     /// its own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, Vec<serde_json::Value>>"))]
     pub zip: BTreeMap<String, Vec<toml::Value>>,
 }
 
 /// One case, ready to run: a scenario without cases or sweeps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub struct Case {
     /// Slug of the case; `None` for the base scenario.
@@ -128,6 +136,7 @@ impl Case {
 
 /// Seeds and duration of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Run {
     /// The seeds `a..b`; `b` is excluded.

@@ -8,6 +8,7 @@ use crate::text;
 
 /// A figure of a run. `docs/simulator.md` defines each. The probe's part in a run does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Quantity {
     /// Instant of the last grant; not measured if an acquisition ended without a lease.

@@ -43,6 +43,7 @@ impl<'de> Visitor<'de> for AtVisitor {
 
 /// A step of a client's attempt, at which a fault starts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct AttemptPoint {
     /// Name of the client.
@@ -121,6 +122,7 @@ impl Visitor<'_> for WhichAttemptVisitor {
 
 /// A step of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum AttemptStep {
     /// The client reads the clock for the first time.

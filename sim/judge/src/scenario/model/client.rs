@@ -11,6 +11,7 @@ use crate::scenario::subjects::{OURS, subject};
 
 /// A client process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Client {
     /// Name of the client.
@@ -81,6 +82,7 @@ fn ours() -> String {
 
 /// A subject's use of connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Connections {
     /// A new connection for every command.
@@ -94,6 +96,7 @@ pub enum Connections {
 
 /// One step of an application: exactly one of the kinds, and optionally its earliest start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Step {
     /// Earliest start, in true time; drawn from a range.
@@ -138,6 +141,7 @@ pub struct Step {
 
 /// A loop of an application.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Repeat {
     /// Number of times; drawn from a range.
@@ -148,12 +152,14 @@ pub struct Repeat {
 
 /// A step without options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
 
 /// The limit of an acquisition, and what happens to the lease. At most one of the first four fields
 /// may be given; without any, the client makes one attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Acquire {
     /// Try until this true time.
@@ -186,6 +192,7 @@ fn is_false(it: &bool) -> bool {
 
 /// The parameters of an extension.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Extend {
     /// TTL of the keys from the extension on; the client's TTL if not given.
@@ -201,6 +208,7 @@ pub struct Extend {
 
 /// The options for entering a section.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Enter {
     /// Enter without checking the lease first.
@@ -209,6 +217,7 @@ pub struct Enter {
 
 /// The value to write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Write {
     /// Write a value that does not depend on the value read before.

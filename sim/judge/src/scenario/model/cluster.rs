@@ -8,6 +8,7 @@ use crate::scenario::span::{SignedSpan, Span, SpanRange};
 
 /// The masters and the network around them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Cluster {
     /// Names of the nodes, at most nine.
@@ -65,6 +66,7 @@ impl Default for Cluster {
 
 /// Server software of the masters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Server {
     /// Redis 7.0.
@@ -98,6 +100,7 @@ impl Server {
 
 /// The acknowledged data that a server keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Persistence {
     /// Everything, even after a power loss: `appendfsync always`. A reply waits for the sync.
@@ -115,6 +118,7 @@ pub enum Persistence {
 
 /// State of connections when the scenario begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Start {
     /// Closed; clients must dial first.
@@ -126,6 +130,7 @@ pub enum Start {
 
 /// Effect of links on messages.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Network {
     /// One-way delay, drawn for every message.
@@ -140,6 +145,7 @@ impl Default for Network {
 
 /// The links between two groups of hosts, in both directions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LinkSpec {
     /// The two groups.
@@ -152,6 +158,7 @@ pub struct LinkSpec {
 /// the clock reads more than the key's expiry time; the active cycle deletes it as soon as the
 /// clock reads the expiry time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ActiveExpiry {
     /// The cycle runs one millisecond late, when the key counts as gone anyway.
@@ -169,6 +176,7 @@ impl ActiveExpiry {
 
 /// Behaviour of the disks under the masters.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Disk {
     /// Duration of a sync.
@@ -189,6 +197,7 @@ impl Default for Disk {
 
 /// A replica of one master.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Replica {
     /// Name of the replica.
@@ -206,6 +215,7 @@ fn one_ms() -> SpanRange {
 
 /// Settings of one master or replica.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct NodeSpec {
     /// Data that this server keeps across a restart.
@@ -215,6 +225,7 @@ pub struct NodeSpec {
 
 /// The clocks of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct ClockSpec {
     /// Lead of the wall clock over true time at the beginning; negative if it is behind.

@@ -6,6 +6,7 @@ use crate::scenario::span::{Span, SpanRange};
 
 /// The lock's parameters, as the clients are configured with them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Lock {
     /// Name of the lock: the key on every master.
@@ -56,6 +57,7 @@ fn is_false(it: &bool) -> bool {
 
 /// Part of its TTL that a lease gives up because clocks run at different rates.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Drift {
     /// A share of the TTL, in parts per million.
@@ -83,6 +85,7 @@ impl Default for Drift {
 
 /// The wait between two attempts, drawn below a bound that doubles from `first` to `longest`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Retry {
     /// The first bound.
@@ -99,6 +102,7 @@ impl Default for Retry {
 
 /// The operator's promise to the clients about the masters' memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RestartGuard {
     /// A crashed master stays down for longer than the longest TTL.
@@ -112,6 +116,7 @@ pub enum RestartGuard {
 
 /// The protected resource: a host of its own behind the network.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Store {
     /// Checks that the resource makes.
@@ -130,6 +135,7 @@ impl Default for Store {
 /// source when a lease is delivered. They are control runs, not a claim that Redlock has such a
 /// source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Checks {
     /// Nothing.

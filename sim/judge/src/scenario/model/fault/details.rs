@@ -7,6 +7,7 @@ use crate::scenario::span::{SignedSpanRange, Span, SpanRange};
 
 /// A fault without details other than its hosts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct OneHost {
     /// Names of the hosts.
@@ -15,6 +16,7 @@ pub struct OneHost {
 
 /// Nodes that are flushed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Flush {
     /// Names of the nodes.
@@ -26,6 +28,7 @@ pub struct Flush {
 
 /// Nodes on which two databases change places (`SWAPDB`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Swap {
     /// Names of the nodes.
@@ -36,6 +39,7 @@ pub struct Swap {
 
 /// A host that dies, and perhaps restarts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Restarting {
     /// Names of the hosts.
@@ -70,6 +74,7 @@ fn is_false(it: &bool) -> bool {
 
 /// Clock that measures the delay of a restart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Stopwatch {
     /// The host's boot clock, which may run at a wrong rate but cannot be set.
@@ -83,6 +88,7 @@ pub enum Stopwatch {
 
 /// A replacement of a node's master: by a replica, or by the old master when it returns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Failover {
     /// Node that gets a new master.
@@ -98,6 +104,7 @@ pub struct Failover {
 
 /// Masters that become replicas while connections stay open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Demotion {
     /// Names of the nodes.
@@ -113,6 +120,7 @@ pub struct Demotion {
 
 /// A partition: nothing passes between two groups of hosts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Partition {
     /// The two groups; clients, nodes, replicas or `store`.
@@ -127,6 +135,7 @@ pub struct Partition {
 
 /// Effect of a partition on the connections across it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Lost {
     /// Messages arrive after the partition heals, with the next retransmission.
@@ -140,6 +149,7 @@ pub enum Lost {
 
 /// Messages from one group to another take longer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Delay {
     /// Names of the hosts whose messages take longer.
@@ -155,6 +165,7 @@ pub struct Delay {
 
 /// Kinds of messages that a delay can be limited to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Message {
     /// Replies of nodes.
@@ -171,6 +182,7 @@ pub enum Message {
 
 /// A clock that is moved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ClockBy {
     /// Hosts of the clocks.
@@ -181,6 +193,7 @@ pub struct ClockBy {
 
 /// A clock that runs at a wrong rate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ClockRate {
     /// Hosts of the clocks.

@@ -11,6 +11,7 @@ use crate::scenario::span::{SignedSpanRange, Span, SpanRange};
 
 /// A kind of fault. In a file its name is a key of the fault, and its details are the value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultKind {
     /// A process takes no step, while everything else continues. For a node this is a stall.
