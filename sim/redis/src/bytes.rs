@@ -123,6 +123,11 @@ impl fmt::Debug for SmallBytes {
     }
 }
 
+/// Returns the bytes up to the first zero, as C sees the string.
+pub(crate) fn until_zero(bytes: &[u8]) -> &[u8] {
+    bytes.split(|&byte| byte == 0).next().unwrap_or(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -53,7 +53,7 @@ fn name(call: &mut Call<'_>) -> Outcome {
 
 fn set_name(call: &mut Call<'_>) -> Outcome {
     let name = call.words[2];
-    check_name(name)?;
+    check_name(name, call.server.profile())?;
     call.session.set_name(call.server, name);
     Ok(Value::ok())
 }
@@ -64,7 +64,7 @@ fn set_info(call: &mut Call<'_>) -> Outcome {
     let Some(place) = place else {
         return Err(text::around("ERR Unrecognized option '", option, "'"));
     };
-    if !value.iter().all(|byte| (b'!'..=b'~').contains(byte)) {
+    if !text::until_zero(value).iter().all(|byte| (b'!'..=b'~').contains(byte)) {
         let after = " cannot contain spaces, newlines or special characters.";
         return Err(text::around("ERR ", option, after));
     }

@@ -6,7 +6,7 @@ use super::{
     AT_ONCE, BUSY, Call, Ending, Keys, LOADING, NO_AUTH, NO_SCRIPT, Outcome, Refusal, STALE, Spec,
     WRITE, text,
 };
-use crate::profile::Feature;
+use crate::profile::{Feature, Profile};
 use crate::resp::{Protocol, Value};
 
 /// Allowed before AUTH and in every state of the server, but not in a script.
@@ -93,7 +93,9 @@ fn admit(call: &mut Call<'_>, user: &[u8], password: &[u8]) -> Result<(), Refusa
     Ok(())
 }
 
-pub(super) fn check_name(name: &[u8]) -> Result<(), Refusal> {
+/// Checks a client's name. Servers that know `CLIENT SETINFO` read it as a C string.
+pub(super) fn check_name(name: &[u8], profile: &Profile) -> Result<(), Refusal> {
+    let name = if profile.has(Feature::ClientInfo) { text::until_zero(name) } else { name };
     if name.iter().all(|byte| (b'!'..=b'~').contains(byte)) {
         return Ok(());
     }
@@ -119,7 +121,7 @@ fn hello(call: &mut Call<'_>) -> Outcome {
                 after
             }
             [option, given, after @ ..] if is(option, "SETNAME") => {
-                check_name(given)?;
+                check_name(given, call.server.profile())?;
                 match checks_first {
                     true => name = Some(*given),
                     false => call.session.set_name(call.server, given),

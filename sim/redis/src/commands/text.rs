@@ -1,5 +1,7 @@
 //! Error texts as Redis words them.
 
+pub(super) use crate::bytes::until_zero;
+
 use crate::integer::parse_integer;
 use crate::refusal::Refusal;
 
@@ -23,11 +25,6 @@ pub(super) const TOO_LONG: Refusal =
 
 /// Greatest number of bytes of a request that an error repeats.
 const QUOTED_MAX: usize = 128;
-
-/// Returns the bytes up to the first zero, as C sees the string.
-pub(super) fn until_zero(bytes: &[u8]) -> &[u8] {
-    bytes.split(|&byte| byte == 0).next().unwrap_or(bytes)
-}
 
 /// Returns at most `most` bytes of a C string.
 fn quoted(bytes: &[u8], most: usize) -> &[u8] {

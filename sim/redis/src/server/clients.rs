@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::SmallBytes;
+use crate::bytes::until_zero;
 use crate::profile::{Feature, Profile};
 use crate::resp::Protocol;
 
@@ -111,11 +112,14 @@ impl Client {
              {watch} qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=16384 rbp=16384 obl=0 \
              oll=0 omem=0 tot-mem=22272 events=r cmd={command} user="
         );
-        let mut line = [head.as_bytes(), &self.name, middle.as_bytes(), &self.user].concat();
+        let mut line =
+            [head.as_bytes(), until_zero(&self.name), middle.as_bytes(), &self.user].concat();
         line.extend_from_slice(format!(" redir={redirection} resp={version}").as_bytes());
         if profile.has(Feature::ClientInfo) {
             let [name, version] = &self.library;
-            line.extend_from_slice(&[b" lib-name=", &**name, b" lib-ver=", &**version].concat());
+            line.extend_from_slice(
+                &[b" lib-name=", until_zero(name), b" lib-ver=", until_zero(version)].concat(),
+            );
         }
         line
     }

@@ -212,3 +212,19 @@ fn a_conditional_set_into_the_past_deletes_on_valkey() {
         assert!(keys.stored(b"k").is_none(), "{set}");
     }
 }
+
+/// Observed on Valkey 9.1.2.
+#[test]
+fn newer_servers_read_names_up_to_a_zero() {
+    let name = b"ab\0 \x01".as_slice();
+    for (profile, told) in [(&REDIS_7_0, "-ERR Client names"), (&VALKEY_9, "+OK")] {
+        let mut bench = Bench::new(profile);
+        let words = [b"CLIENT".as_slice(), b"SETNAME", name].map(Bytes::copy_from_slice);
+        assert!(bench.bytes(0, &words).starts_with(told.as_bytes()), "{}", profile.name);
+    }
+    let mut bench = Bench::new(&VALKEY_9);
+    let words = [b"CLIENT".as_slice(), b"SETNAME", name].map(Bytes::copy_from_slice);
+    bench.bytes(0, &words);
+    assert_eq!(bench.ask("CLIENT GETNAME").as_bytes(), b"$5\r\nab\0 \x01\r\n");
+    assert!(bench.ask("CLIENT INFO").contains(" name=ab age="));
+}
