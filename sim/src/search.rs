@@ -3,6 +3,7 @@
 mod agreement;
 mod campaign;
 mod compare;
+mod engine;
 mod figures;
 pub mod margin;
 mod played;
@@ -14,7 +15,8 @@ mod tally;
 mod testing;
 
 pub use agreement::disagreements;
-pub use campaign::{Campaign, Engine, replay, replay_checked};
+pub use campaign::{Campaign, replay, replay_checked};
+pub use engine::Engine;
 pub use figures::Figures;
 pub use played::Played;
 pub use result::{CaseResult, Failure, Observed, PropertyResult, QuantityResult};

@@ -5,9 +5,9 @@ use core::time::Duration;
 use super::super::{Event, Fresh, LockConfig};
 use super::NODES;
 use super::steps::{Do, Terms};
-use super::tales::Tale;
 use crate::command::{LockId, Reply};
 use crate::lock::Limit;
+use crate::quorum::NodeMask;
 use crate::restart::RunId;
 use crate::testing::{NODE_TIMEOUT, RESOURCE, TTL, World, lock_config, ms, node};
 use crate::time::BootInstant;
@@ -31,6 +31,21 @@ pub(super) struct Play {
     pub(super) unheard: Vec<(Token, usize)>,
     /// Number of each node's written commands that have been judged.
     pub(super) judged: [usize; NODES],
+}
+
+/// Record of a granted attempt.
+pub(super) struct Tale {
+    pub(super) lock: LockId,
+    pub(super) token: Token,
+    /// Pairs of the time from which a deadline was in force and the deadline; the first is the
+    /// grant.
+    pub(super) deadlines: Vec<(BootInstant, BootInstant)>,
+    /// T1 of the last round that the caller began.
+    pub(super) round: BootInstant,
+    /// Instant until which the machine may keep the lease alive.
+    pub(super) kept_until: BootInstant,
+    /// Nodes counted by the last success.
+    pub(super) counted: NodeMask,
 }
 
 impl Play {

@@ -1,28 +1,13 @@
 //! Records of granted attempts, and the invariants that are judged by them.
 
 use super::NODES;
-use super::play::Play;
+use super::play::{Play, Tale};
 use crate::command::{LockId, Op};
 use crate::lock::LostReason;
 use crate::quorum::{NodeIndex, NodeMask};
 use crate::testing::{FakeNode, TTL};
 use crate::time::BootInstant;
 use crate::token::Token;
-
-/// Record of a granted attempt.
-pub(super) struct Tale {
-    pub(super) lock: LockId,
-    pub(super) token: Token,
-    /// Pairs of the time from which a deadline was in force and the deadline; the first is the
-    /// grant.
-    pub(super) deadlines: Vec<(BootInstant, BootInstant)>,
-    /// T1 of the last round that the caller began.
-    pub(super) round: BootInstant,
-    /// Instant until which the machine may keep the lease alive.
-    pub(super) kept_until: BootInstant,
-    /// Nodes counted by the last success.
-    pub(super) counted: NodeMask,
-}
 
 impl Play {
     /// Returns the record of the last granted attempt of `lock`.

@@ -23,6 +23,7 @@ use super::exit::{Exit, Stop};
 use super::progress;
 use super::say::{emit, say};
 use super::stop_signal;
+use super::sums::unreadable;
 use crate::report::Staged;
 use crate::shard::{self, Kind, Shard};
 
@@ -128,13 +129,12 @@ fn store_part(
 
 /// Adds up the parts of an exploration, and reports the whole.
 pub(super) fn merge(out: &Path, shards: &[Shard]) -> Result<Exit, Stop> {
-    let unreadable = |shard: &Shard, error| super::merge::unreadable(shard, &error);
     let first = &shards[0];
-    let Plan { frame, seed, .. } = first.plan().map_err(|error| unreadable(first, error))?;
+    let Plan { frame, seed, .. } = first.plan().map_err(|error| unreadable(first, &error))?;
     let mut sum = Tally::default();
     let mut found: BTreeMap<Finding, u64> = BTreeMap::new();
     for shard in shards {
-        let part: PlanSums = shard.sums().map_err(|error| unreadable(shard, error))?;
+        let part: PlanSums = shard.sums().map_err(|error| unreadable(shard, &error))?;
         sum = sum.merge(part.tally);
         for (finding, number) in part.found {
             let first = found.entry(finding).or_insert(number);

@@ -19,9 +19,9 @@ use super::run;
 use super::say::{emit, say};
 use super::select::Selected;
 use super::session::{Outcome, Session};
-use super::sums::{CaseSums, Plan};
+use super::sums::{CaseSums, Plan, unreadable};
 use crate::report;
-use crate::shard::{self, Gathered, Kind, Shard};
+use crate::shard::{self, Gathered, Kind};
 
 /// Gathers the parts, adds them up and reports the whole.
 pub(super) fn merge(arguments: &Merge) -> Result<Exit, Stop> {
@@ -74,11 +74,6 @@ fn files(from: &[PathBuf]) -> Result<Vec<PathBuf>, Stop> {
         }
     }
     Ok(files)
-}
-
-/// An error for a shard that cannot be read after its header could.
-pub(super) fn unreadable(shard: &Shard, error: &shard::ShardError) -> Stop {
-    Stop::usage(format!("error: {}: {error}", shard.path.display()))
 }
 
 /// Adds up the parts of a `run`, and replays what is worth showing.

@@ -1,11 +1,13 @@
-//! The plan and the sums of a part of a `run`.
+//! The plan and the sums of a part of a `run`, and the error for a part that cannot be read.
 
 use core::ops::Range;
 
 use redlock_sim::search::Tally;
 use serde::{Deserialize, Serialize};
 
+use super::exit::Stop;
 use super::select::Selected;
+use crate::shard::{Shard, ShardError};
 
 /// What all parts of a `run` play together.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -48,4 +50,9 @@ impl CaseSums {
             (Self::Played(one), Self::Played(other)) => Self::Played(Box::new(one.merge(*other))),
         }
     }
+}
+
+/// An error for a shard that cannot be read after its header could.
+pub(super) fn unreadable(shard: &Shard, error: &ShardError) -> Stop {
+    Stop::usage(format!("error: {}: {error}", shard.path.display()))
 }

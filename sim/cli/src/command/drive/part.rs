@@ -14,10 +14,10 @@ use super::play::{Driven, note};
 use super::{Job, Session};
 use crate::command::arguments::{Drive, Merge};
 use crate::command::exit::{Exit, Stop};
-use crate::command::merge::unreadable;
 use crate::command::progress;
 use crate::command::replay::judged;
 use crate::command::select::Selected;
+use crate::command::sums::unreadable;
 use crate::shard::{self, Kind, Shard};
 
 /// What all parts drive together.
