@@ -206,9 +206,10 @@ impl Strike {
                 let world = &self.world;
                 world.workers.named(client).await;
                 world.begins(self.id);
-                if world.workers.kill(client) {
+                world.workers.kill(client, || {
                     world.recorder.killed(client, world.plan.client_host(client));
-                }
+                    world.has_begun(self.id);
+                });
             }
             Effect::Stall { node } => {
                 self.world.begins(self.id);

@@ -115,15 +115,14 @@ impl Workers {
         goes_on
     }
 
-    /// Kills the process of `client`. Returns true unless it was killed before.
-    pub(super) fn kill(&self, client: ClientId) -> bool {
+    /// Kills the process of `client` unless it was killed before, and calls `record`. Nobody learns of
+    /// the end by [`Workers::is_killed`] before it is recorded: a run may be judged right after.
+    pub(super) fn kill(&self, client: ClientId, record: impl FnOnce()) {
         let mut processes = self.lock();
-        let Some(process) = processes.get_mut(&client).filter(|it| !it.is_killed) else {
-            return false;
-        };
+        let Some(process) = processes.get_mut(&client).filter(|it| !it.is_killed) else { return };
         process.is_killed = true;
         process.signal(Signal::KILL);
-        true
+        record();
     }
 
     /// Returns true if a fault has killed the process of `client`.
@@ -142,5 +141,29 @@ impl Workers {
             process.stops = 0;
             process.signal(Signal::CONT);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn an_end_is_recorded_before_anybody_learns_of_it() {
+        let (workers, client) = (Workers::default(), ClientId(0));
+        let mut process = Command::new("sleep").arg("1000").spawn().expect("it is there");
+        let pid = Pid::from_child(&process);
+        workers.insert(client, pid, false);
+        let mut records = 0;
+        for _ in 0..2 {
+            workers.kill(client, || {
+                assert!(workers.processes.try_lock().is_err(), "`is_killed` waits");
+                records += 1;
+            });
+        }
+        assert!(workers.is_killed(client) && records == 1);
+        process.wait().expect("it was killed");
     }
 }
