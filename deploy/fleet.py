@@ -7,7 +7,8 @@
 
 Each shard is a task: a worker runs `redlock-sim ... --shard K/N` on one core and returns the shard's
 file, which is stored in the directory `--out` as soon as it comes. What is stored there is not played
-again, so a campaign that was interrupted goes on. Dask gives the shards of dead workers to others.
+again, so a campaign that was interrupted goes on; another campaign needs another directory. Dask gives
+the shards of dead workers to others.
 At the end, `redlock-sim merge` reports all shards as one process would have.
 
 Needs `pip install distributed`; for an object store also the package that fsspec names for it.

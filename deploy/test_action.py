@@ -11,10 +11,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+import readme_bug
 import yaml
 
 ACTION = yaml.safe_load((Path(__file__).resolve().parent.parent / "action.yml").read_text())
-BUG = "RELEASE = \"return redis.call('DEL', KEYS[1])\"\n"
 
 
 def run(place, inputs):
@@ -50,9 +50,7 @@ def main():
         code, output = run(place, inputs)
         assert code == 0, output
 
-        worker = place / "lock-tests/worker.py"
-        lines = worker.read_text().splitlines(keepends=True)
-        worker.write_text("".join(BUG if line.startswith("RELEASE = ") else line for line in lines))
+        readme_bug.plant(place / "lock-tests/worker.py")
         code, output = run(place, inputs)
         assert code == 1 and "::error" in output and "owner-only" in output, output
 

@@ -10,8 +10,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+import readme_bug
+
 HERE = Path(__file__).resolve().parent
-BUG = "RELEASE = \"return redis.call('DEL', KEYS[1])\"\n"
 CONFIGURATION = "[pytest]\nredlock_sim_worker = python3 lock-tests/worker.py\n"
 
 
@@ -35,9 +36,7 @@ def main():
         output = run(*pytest, cwd=repository)
         assert "3 passed" in output, output
 
-        worker = repository / "lock-tests/worker.py"
-        lines = worker.read_text().splitlines(keepends=True)
-        worker.write_text("".join(BUG if line.startswith("RELEASE = ") else line for line in lines))
+        readme_bug.plant(repository / "lock-tests/worker.py")
         output = run(*pytest, cwd=repository, code=1)
         assert "scenario contention" in output and "owner-only" in output, output
     print("wheel: green, red")
