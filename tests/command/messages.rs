@@ -38,6 +38,7 @@ fn programs_read_results_as_they_come() {
     assert_eq!(kinds(&messages(&folder, 0, &shard)), ["shard"]);
     let merged = messages(&folder, 3, &["merge", "parts"]);
     assert_eq!(kinds(&merged), ["incomplete", "case", "case", "case", "summary"]);
+    assert_eq!(merged[4].1["exit-code"], 3);
 
     let explore = ["explore", "--subject", "redlock-quorum-2", "--plans", "60", "--out", "found"];
     let explored = messages(&folder, 1, &explore);

@@ -23,9 +23,9 @@ use super::exit::{Exit, Stop};
 use super::progress;
 use super::say::{emit, say};
 use super::stop_signal;
-use super::sums::unreadable;
+use super::sums::{self, unreadable};
 use crate::report::Staged;
-use crate::shard::{self, Kind, Shard};
+use crate::shard::{Kind, Shard};
 
 /// Plans that are played if neither a number nor a time is given.
 const PLANS: u64 = 100_000;
@@ -47,14 +47,15 @@ pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
     }
     say(format_args!("exploring with seed {}: {of}", arguments.seed));
     let template = "{elapsed_precise} {human_pos} plans, {per_sec}";
-    let parts = u64::from(part.unwrap_or(Part::WHOLE).of());
+    let played = part.unwrap_or(Part::WHOLE);
+    let parts = u64::from(played.of());
     let bar = progress::bar(plans.as_ref().map(|it| (it.end - it.start) / parts), false, template);
     let unwritten = std::sync::Mutex::new(None);
     let exploration = Exploration {
         frame,
         seed: arguments.seed,
         plans: plans.unwrap_or(0..if limit.is_some() { u64::MAX } else { PLANS }),
-        part: part.unwrap_or(Part::WHOLE),
+        part: played,
         stop,
         progress: &|played| bar.inc(played),
         found: &|finding, found| {
@@ -78,8 +79,8 @@ pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
         let out = &arguments.out.out;
         return store_part(out, part, &plan, (tally, found), !is_interrupted);
     }
-    let exit = report(&arguments.out.out, &tally, found)?;
-    Ok(if is_interrupted { exit.max(Exit::Inconclusive) } else { exit })
+    let least = if is_interrupted { Exit::Inconclusive } else { Exit::Met };
+    report(&arguments.out.out, &tally, found, least)
 }
 
 /// Returns the part to play. Without a number of plans, parts would not have the same plans.
@@ -92,7 +93,7 @@ fn part(arguments: &Explore) -> Result<Option<Part>, Stop> {
     Ok(part)
 }
 
-/// What all parts of an exploration play together.
+/// Work that all parts of an exploration share.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Plan {
@@ -101,7 +102,7 @@ struct Plan {
     plans: Range<u64>,
 }
 
-/// What a part of an exploration found: the sums, and the first plan of each finding.
+/// Sums over a part of an exploration, and the first plan of each finding.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PlanSums {
@@ -120,15 +121,13 @@ fn store_part(
     let runs = tally.plans;
     let found = found.into_iter().map(|(finding, found)| (finding, found.number)).collect();
     let (what, sums) = ((Kind::Explore, part), PlanSums { tally, found });
-    let path = shard::write(out, what, plan, &sums, (runs, is_complete))
-        .map_err(|error| Stop::unwritable(out, &error))?;
-    emit("shard", || json!({ "shard": part, "runs": runs, "file": path }));
+    let path = sums::store(out, what, plan, &sums, (runs, is_complete))?;
     say(format_args!("shard {part}: {runs} plans, stored in {}", path.display()));
     Ok(if is_complete { Exit::Met } else { Exit::Inconclusive })
 }
 
-/// Adds up the parts of an exploration, and reports the whole.
-pub(super) fn merge(out: &Path, shards: &[Shard]) -> Result<Exit, Stop> {
+/// Adds up the parts of an exploration, and reports the whole. The exit code is `least` or worse.
+pub(super) fn merge(out: &Path, shards: &[Shard], least: Exit) -> Result<Exit, Stop> {
     let first = &shards[0];
     let Plan { frame, seed, .. } = first.plan().map_err(|error| unreadable(first, &error))?;
     let mut sum = Tally::default();
@@ -142,11 +141,17 @@ pub(super) fn merge(out: &Path, shards: &[Shard]) -> Result<Exit, Stop> {
         }
     }
     let drawn = |number| Found { number, plan: draw::plan(&frame, seed, number) };
-    report(out, &sum, found.into_iter().map(|(it, number)| (it, drawn(number))).collect())
+    let found = found.into_iter().map(|(it, number)| (it, drawn(number))).collect();
+    report(out, &sum, found, least)
 }
 
-/// Shrinks the findings, and writes and prints the sums.
-fn report(out: &Path, tally: &Tally, found: BTreeMap<Finding, Found>) -> Result<Exit, Stop> {
+/// Shrinks the findings, and writes and prints the sums. The exit code is `least` or worse.
+fn report(
+    out: &Path,
+    tally: &Tally,
+    found: BTreeMap<Finding, Found>,
+    least: Exit,
+) -> Result<Exit, Stop> {
     let folder = folder(out)?;
     let has = |wanted: Finding| found.contains_key(&wanted);
     let exit = match () {
@@ -155,6 +160,7 @@ fn report(out: &Path, tally: &Tally, found: BTreeMap<Finding, Found>) -> Result<
         () if !found.is_empty() => Exit::Failed,
         () => Exit::Met,
     };
+    let exit = exit.max(least);
     let kept = keep_smallest(&folder, found).map_err(|it| Stop::unwritable(&folder, &it))?;
     tell(tally, &kept);
     let (file, sums) = (out.join("explore.json"), sums(tally, &kept));

@@ -21,7 +21,7 @@ use super::select::Selected;
 use super::session::{Outcome, Session};
 use super::sums::{CaseSums, Plan, unreadable};
 use crate::report;
-use crate::shard::{self, Gathered, Kind};
+use crate::shard::{self, Gathered, Kind, Shard};
 
 /// Gathers the parts, adds them up and reports the whole.
 pub(super) fn merge(arguments: &Merge) -> Result<Exit, Stop> {
@@ -33,16 +33,17 @@ pub(super) fn merge(arguments: &Merge) -> Result<Exit, Stop> {
         emit("incomplete", || json!({ "problem": problem }));
         say(format_args!("incomplete: {problem}"));
     }
-    let exit = match gathered.shards[0].header.kind {
-        Kind::Run => merge_runs(arguments, &gathered)?,
-        Kind::Explore => explore::merge(out, &gathered.shards)?,
-        Kind::Drive => drive::merge(arguments, &gathered.shards)?,
+    let least = match &gathered {
+        Gathered { differs: true, .. } => Exit::Nondeterminism,
+        Gathered { problems, .. } if problems.is_empty() => Exit::Met,
+        Gathered { .. } => Exit::Inconclusive,
     };
-    Ok(match gathered {
-        Gathered { differs: true, .. } => exit.max(Exit::Nondeterminism),
-        Gathered { problems, .. } if problems.is_empty() => exit,
-        Gathered { .. } => exit.max(Exit::Inconclusive),
-    })
+    let shards = &gathered.shards;
+    match shards[0].header.kind {
+        Kind::Run => merge_runs(arguments, shards, least),
+        Kind::Explore => explore::merge(out, shards, least),
+        Kind::Drive => drive::merge(arguments, shards, least),
+    }
 }
 
 /// Returns the shards among `from`: files, and the files in directories.
@@ -77,12 +78,12 @@ fn files(from: &[PathBuf]) -> Result<Vec<PathBuf>, Stop> {
 }
 
 /// Adds up the parts of a `run`, and replays what is worth showing.
-fn merge_runs(arguments: &Merge, gathered: &Gathered) -> Result<Exit, Stop> {
-    let first = &gathered.shards[0];
+fn merge_runs(arguments: &Merge, shards: &[Shard], least: Exit) -> Result<Exit, Stop> {
+    let first = &shards[0];
     let Plan { engine, cases, seeds } = first.plan().map_err(|it| unreadable(first, &it))?;
     let engine: Engine = engine.parse().map_err(Stop::usage)?;
     let mut sums = vec![CaseSums::Played(Box::default()); cases.len()];
-    for shard in &gathered.shards {
+    for shard in shards {
         let part: Vec<CaseSums> = shard.sums().map_err(|it| unreadable(shard, &it))?;
         sums = sums.into_iter().zip(part).map(|(sum, part)| sum.merge(part)).collect();
     }
@@ -116,6 +117,7 @@ fn merge_runs(arguments: &Merge, gathered: &Gathered) -> Result<Exit, Stop> {
     };
     let out = &arguments.out.out;
     let mut session = Session::new(out, arguments.results_only, arguments.amount, bar.clone());
+    session.exit(least);
     let cases: Vec<(usize, &Selected)> = cases.iter().enumerate().collect();
     in_order(&cases, report, |(_, selected), outcome| session.take(selected, outcome));
     session.finish(false)

@@ -9,23 +9,23 @@ use indicatif::ProgressBar;
 use redlock_sim::engine::Unsupported;
 use redlock_sim::part::Part;
 use redlock_sim::search::{self, Campaign, CaseResult, Played};
-use serde_json::json;
 
 use super::arguments::Run;
 use super::exit::{Exit, Stop};
 use super::in_order::in_order;
 use super::progress;
-use super::say::{emit, say};
+use super::say::say;
 use super::select::{self, Selected};
 use super::session::Session;
 use super::stop_signal;
-use super::sums::{CaseSums, Plan};
+use super::sums::{CaseSums, Plan, store};
 use crate::report;
-use crate::shard::{self, Kind};
+use crate::shard::Kind;
 
 /// Plays the selected cases. Reads and checks all of them before the first is played.
 pub(super) fn run(arguments: &Run) -> Result<Exit, Stop> {
-    let part = arguments.shard.part()?;
+    let shard = arguments.shard.part()?;
+    let part = shard.unwrap_or(Part::WHOLE);
     let (cases, origin) = select::select(&arguments.which, &arguments.settings.overrides)?;
     if cases.is_empty() {
         let message = format!("nothing to play: no scenario is selected ({origin})");
@@ -39,13 +39,13 @@ pub(super) fn run(arguments: &Run) -> Result<Exit, Stop> {
     }
     let stop = stop_signal::install()?;
     if !arguments.amount.quiet {
-        let of = part.map_or_else(String::new, |part| format!(", shard {part}"));
+        let of = shard.map_or_else(String::new, |part| format!(", shard {part}"));
         say(format_args!("scenarios: {origin}, {} cases{of}", cases.len()));
     }
-    let bar = bar(arguments, &cases, part.unwrap_or(Part::WHOLE));
-    let player = Player { arguments, part: part.unwrap_or(Part::WHOLE), stop, bar: bar.clone() };
-    if let Some(part) = part {
-        return play_part(&player, cases, part);
+    let bar = bar(arguments, &cases, part);
+    let player = Player { arguments, part, stop, bar: bar.clone() };
+    if shard.is_some() {
+        return play_part(&player, cases);
     }
     let mut session = Session::new(out, arguments.results_only, arguments.amount, bar);
     in_order(
@@ -67,8 +67,8 @@ fn bar(arguments: &Run, cases: &[Selected], part: Part) -> ProgressBar {
 }
 
 /// Plays one part of the cases, and stores its sums for `merge`.
-fn play_part(player: &Player<'_>, cases: Vec<Selected>, part: Part) -> Result<Exit, Stop> {
-    let arguments = player.arguments;
+fn play_part(player: &Player<'_>, cases: Vec<Selected>) -> Result<Exit, Stop> {
+    let (arguments, part) = (player.arguments, player.part);
     let mut sums = Vec::new();
     let take = |_: &Selected, outcome| sums.push(outcome);
     in_order(&cases, |selected| player.sums(selected), take);
@@ -79,9 +79,7 @@ fn play_part(player: &Player<'_>, cases: Vec<Selected>, part: Part) -> Result<Ex
     let seeds: Vec<Range<u64>> = cases.iter().map(|it| seeds(arguments, it)).collect();
     let plan = Plan { engine: arguments.engine.name().to_owned(), cases, seeds };
     let (out, what) = (&arguments.out.out, (Kind::Run, part));
-    let path = shard::write(out, what, &plan, &sums, (runs, is_complete))
-        .map_err(|error| Stop::unwritable(out, &error))?;
-    emit("shard", || json!({ "shard": part, "runs": runs, "file": path }));
+    let path = store(out, what, &plan, &sums, (runs, is_complete))?;
     if !arguments.amount.quiet {
         say(format_args!("shard {part}: {runs} runs, stored in {}", path.display()));
     }

@@ -1,15 +1,19 @@
-//! The plan and the sums of a part of a `run`, and the error for a part that cannot be read.
+//! The plan and the sums of a part of a `run`; storage and errors of the parts of any command.
 
 use core::ops::Range;
+use std::path::{Path, PathBuf};
 
+use redlock_sim::part::Part;
 use redlock_sim::search::Tally;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::exit::Stop;
+use super::say::emit;
 use super::select::Selected;
-use crate::shard::{Shard, ShardError};
+use crate::shard::{self, Kind, Shard, ShardError};
 
-/// What all parts of a `run` play together.
+/// Work that all parts of a `run` share.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Plan {
@@ -20,7 +24,7 @@ pub(super) struct Plan {
     pub(super) seeds: Vec<Range<u64>>,
 }
 
-/// What a part of the runs of one case found.
+/// Sums over a part of the runs of one case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum CaseSums {
@@ -50,6 +54,20 @@ impl CaseSums {
             (Self::Played(one), Self::Played(other)) => Self::Played(Box::new(one.merge(*other))),
         }
     }
+}
+
+/// Stores a part in the directory `out`, for `merge`. Returns the path.
+pub(super) fn store(
+    out: &Path,
+    (kind, part): (Kind, Part),
+    plan: &impl Serialize,
+    sums: &impl Serialize,
+    (runs, is_complete): (u64, bool),
+) -> Result<PathBuf, Stop> {
+    let path = shard::write(out, (kind, part), plan, sums, (runs, is_complete))
+        .map_err(|error| Stop::unwritable(out, &error))?;
+    emit("shard", || json!({ "shard": part, "runs": runs, "file": path }));
+    Ok(path)
 }
 
 /// An error for a shard that cannot be read after its header could.

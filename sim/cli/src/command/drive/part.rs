@@ -17,10 +17,10 @@ use crate::command::exit::{Exit, Stop};
 use crate::command::progress;
 use crate::command::replay::judged;
 use crate::command::select::Selected;
-use crate::command::sums::unreadable;
-use crate::shard::{self, Kind, Shard};
+use crate::command::sums::{self, unreadable};
+use crate::shard::{Kind, Shard};
 
-/// What all parts drive together.
+/// Work that all parts share.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Plan {
@@ -40,7 +40,7 @@ pub(super) struct PartSums {
     runs: Vec<Run>,
 }
 
-/// What the history of a run does not have.
+/// Data of a run besides its history.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Run {
@@ -75,7 +75,7 @@ impl PartSums {
 pub(super) fn store(
     arguments: &Drive,
     (part, cases): (Part, Vec<Selected>),
-    sums: &PartSums,
+    part_sums: &PartSums,
     is_complete: bool,
 ) -> Result<(), Stop> {
     let plan = Plan {
@@ -86,13 +86,17 @@ pub(super) fn store(
         cases,
         seeds: arguments.seeds.0.clone(),
     };
-    let (out, runs) = (&arguments.out.out, sums.runs.len() as u64);
-    let stored = shard::write(out, (Kind::Drive, part), &plan, sums, (runs, is_complete));
-    stored.map(drop).map_err(|error| Stop::unwritable(out, &error))
+    let (out, runs) = (&arguments.out.out, part_sums.runs.len() as u64);
+    sums::store(out, (Kind::Drive, part), &plan, part_sums, (runs, is_complete)).map(drop)
 }
 
-/// Judges the histories of all parts again, and reports them as one.
-pub(in crate::command) fn merge(arguments: &Merge, shards: &[Shard]) -> Result<Exit, Stop> {
+/// Judges the histories of all parts again, and reports them as one. The exit code is `least` or
+/// worse.
+pub(in crate::command) fn merge(
+    arguments: &Merge,
+    shards: &[Shard],
+    least: Exit,
+) -> Result<Exit, Stop> {
     let plan: Plan = shards[0].plan().map_err(|error| unreadable(&shards[0], &error))?;
     let mut runs = Vec::new();
     for shard in shards {
@@ -103,6 +107,7 @@ pub(in crate::command) fn merge(arguments: &Merge, shards: &[Shard]) -> Result<E
     runs.sort_by_key(|(run, _)| (run.case, run.seed));
     let bar = progress::bar(Some(runs.len() as u64), arguments.amount.quiet, "{wide_bar}");
     let mut session = Session::new(&arguments.out.out, arguments.amount, bar);
+    session.exit = least;
     for (number, (run, from)) in runs.into_iter().enumerate() {
         let Some(selected) = plan.cases.get(run.case) else { continue };
         let job = Job { number, place: run.case, selected: selected.clone(), seed: run.seed };
