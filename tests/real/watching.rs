@@ -100,6 +100,8 @@ async fn a_minority_and_silence_end_no_lease() {
     let mut fleet = Fleet::of(3);
     let (_redlock, lease) = watched(&fleet).await;
     fleet[0].ask::<()>("DEL res");
+    let one_less = || lease.votes().possible == 2;
+    eventually("the loss is known", SOON, one_less).await;
     fleet[1].kill();
     let in_doubt = || lease.check_confirmed(Duration::ZERO).is_err();
     eventually("too few servers confirm", SOON, in_doubt).await;
