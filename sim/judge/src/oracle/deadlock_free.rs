@@ -19,9 +19,10 @@
 //!   grant;
 //! - the end of a stop of the client's process;
 //! - for each node: [`Setting::heal_ns`](super::setting::Setting) after it becomes reachable (see
-//!   [`Reach`](super::reach::Reach)), and the end of its quarantine, which excuses no longer than
-//!   the bound. The bound begins with the first majority that is available. Without a majority
-//!   nothing is judged.
+//!   [`Reach`](super::reach::Reach)), the end of its quarantine, which excuses no longer than the
+//!   bound, and the end of each key of a client that cannot be granted the lock, because it counts
+//!   no majority, or that cannot release the key. The bound begins with the first majority that is
+//!   available. Without a majority nothing is judged.
 //!
 //! So a livelock of ordinary clients violates the property, with or without a probe: for example,
 //! if two clients split the nodes in lock step for longer than the bound. A history without a probe
@@ -66,6 +67,8 @@ pub(super) struct DeadlockFree {
     healed: Option<(u64, CommandId)>,
     /// Time of the last execution or delivery of a command that was written before the probe began.
     last_old_ns: u64,
+    /// Time at which a key of a client without a majority last ended on each node; 0 if none has.
+    stranded_ns: PerNode<u64>,
     probe_was_granted: bool,
     found: Judgement,
 }
@@ -80,6 +83,7 @@ impl DeadlockFree {
             died_ns: 0,
             healed: None,
             last_old_ns: 0,
+            stranded_ns: PerNode::filled(0),
             probe_was_granted: false,
             found: Judgement::Vacuous,
         }
@@ -136,6 +140,13 @@ impl DeadlockFree {
         self.between.remove(client);
     }
 
+    /// Records that the key that is on `node` ends.
+    pub(super) fn key_ends(&mut self, facts: &Facts, node: NodeId) {
+        if is_stranded(facts, node) {
+            self.stranded_ns[node] = facts.now_ns;
+        }
+    }
+
     /// Records that a client died.
     pub(super) fn killed(&mut self, facts: &Facts) {
         self.died_ns = facts.now_ns;
@@ -181,7 +192,10 @@ impl DeadlockFree {
             Some(_) if client == facts.setting.probe => self.last_old_ns,
             _ => self.trying_since_ns[client],
         };
-        let reached_ns = majority_since_ns(facts, id, |node| node_since_ns(facts, client, node));
+        let reached_ns = majority_since_ns(facts, id, |node| {
+            let free_ns = if is_stranded(facts, node) { NEVER } else { self.stranded_ns[node] };
+            free_ns.max(node_since_ns(facts, client, node))
+        });
         let from_ns = self.excused_until_ns(facts, client).max(began_ns).max(reached_ns);
         self.judge_wait(facts, id, from_ns, facts.setting.progress_ns);
     }
@@ -238,6 +252,20 @@ fn free_since_ns(facts: &Facts, client: ClientId, node: NodeId) -> u64 {
         _ if is_replaced => NEVER,
         since_ns => since_ns.max(node_since_ns(facts, client, node)),
     }
+}
+
+/// Returns true if the key on `node` belongs to a client that counts no majority of nodes, or cannot
+/// reach `node` to release it.
+fn is_stranded(facts: &Facts, node: NodeId) -> bool {
+    let Writer::Attempt(AttemptId { client, .. }) = facts.keys.writer(node) else { return false };
+    if !facts.can_be(client, node) {
+        return false;
+    }
+    let reaches = |node: &NodeId| facts.reach.since_ns(client, *node) != NEVER;
+    let counts = |node: &NodeId| facts.eligible[client][*node].since_ns <= facts.now_ns;
+    let members = facts.setting.members(client);
+    let counted = members.iter().filter(|node| reaches(node) && counts(node)).count();
+    !reaches(&node) || counted <= members.count() as usize / 2
 }
 
 /// Returns since when a node has been available to a client; [`NEVER`] if it is not.

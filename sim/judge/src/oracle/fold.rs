@@ -87,6 +87,7 @@ impl Oracle {
         if !facts.setting.has_node(node) {
             return;
         }
+        self.deadlock_free.key_ends(facts, node);
         facts.keys.ended(node, writer, facts.now_ns);
         if let Writer::Attempt(id) = writer {
             facts.key_ended(id, node, cause, by);
@@ -121,6 +122,9 @@ impl Oracle {
         }
         let is_newest = facts.leases.is_newest(attempt);
         let after = if changed { after } else { facts.keys.writer(node) };
+        if changed {
+            self.deadlock_free.key_ends(facts, node);
+        }
         facts.keys.executed(node, attempt, is_newest, after, facts.now_ns);
         match (op, answer) {
             (OpKind::Set, Answer::Yes) => facts.set(attempt, node),

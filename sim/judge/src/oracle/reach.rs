@@ -165,7 +165,11 @@ impl Reach {
         let connection = &self.connections[client][node];
         // A loss after `at_ns` may have taken the request along.
         let is_lost = connection.let_go_ns != NEVER && at_ns < connection.lost_ns;
-        let dials_again = is_lost || connection.let_go_ns <= at_ns || at_ns < connection.dialled_ns;
+        // A request that is held back may be on its way when the client closes the connection.
+        let held_ns = self.by(&self.requests, client, node);
+        let is_dropped = at_ns < held_ns && connection.let_go_ns < held_ns;
+        let is_closed = connection.let_go_ns <= at_ns || at_ns < connection.dialled_ns;
+        let dials_again = is_lost || is_dropped || is_closed;
         let paths = if dials_again { &self.either_way } else { &self.requests };
         self.by(paths, client, node)
     }

@@ -128,6 +128,32 @@ fn quarantine_is_waited_for_but_not_for_longer_than_a_lease() {
 }
 
 #[test]
+fn keys_of_clients_that_cannot_win_or_release_excuse_until_they_end() {
+    let story = |cut: [&str; 2], until_ms: u64| {
+        let mut tale = Tale::new();
+        for nodes in cut {
+            tale.with_fault(&format!("partition = {{ between = {nodes} }}"));
+        }
+        tale.begins(C2).sets(C2, "CDE");
+        for fault in [FaultId(0), FaultId(1)] {
+            tale.tell(EventKind::FaultBegan { fault });
+        }
+        keeps_failing(&mut tale, C1, (100, 8_000));
+        tale.at(8_000).expires(C2, "CDE");
+        keeps_failing(&mut tale, AttemptId { number: 100, ..C1 }, (8_050, until_ms));
+        tale.finds(DeadlockFree)
+    };
+    let without_majority = ["[['c2'], ['A', 'B', 'D']]", "[['c1'], ['E']]"];
+    let without_release = ["[['c2'], ['C']]", "[['c1'], ['D', 'E']]"];
+    for excused in [without_majority, without_release] {
+        assert_eq!(story(excused, 7_900 + BOUND_MS), Judgement::Vacuous, "{excused:?}");
+        assert!(story(excused, 8_000 + BOUND_MS).is_violated(), "{excused:?}");
+    }
+    let neither = ["[['c2'], ['A', 'B']]", "[['c1'], ['E']]"];
+    assert!(story(neither, 7_900 + BOUND_MS).is_violated());
+}
+
+#[test]
 fn clients_that_try_in_vain_for_too_long_violate_it() {
     let mut tale = Tale::new();
     keeps_failing(&mut tale, C1, (0, BOUND_MS));

@@ -165,6 +165,31 @@ fn a_client_that_may_have_let_go_of_its_connection_dials_again() {
 }
 
 #[test]
+fn a_release_that_is_held_back_goes_down_with_its_connection() {
+    let story = |answers: &str, until_ms: u64| {
+        let mut tale = Tale::new();
+        tale.with_fault("delay = { from = ['c1'], to = ['C'], by = '1s' }").with_fault(answers);
+        tale.begins(C1).at(1).sets(C1, "ABD");
+        let command = tale.writes(C1, 'C', OpKind::Set);
+        let change = (Writer::Nobody, Writer::Attempt(C1));
+        tale.executes((command, C1, 'C', OpKind::Set), Answer::Yes, change);
+        tale.at(2).decides(C1, "ABD").delivers(C1);
+        for fault in [FaultId(0), FaultId(1)] {
+            tale.at(50).tell(EventKind::FaultBegan { fault });
+        }
+        tale.at(100).releases(C1).unlocks(C1, "ABD");
+        tale.at(3_000).tell(EventKind::FaultEnded { fault: FaultId(0) });
+        tale.at(until_ms).finds(Tidy)
+    };
+    // The client closes the connection at 501 ms; the request arrives at 1 100 ms.
+    let dials_in_vain = "delay = { from = ['C'], to = ['c1'], by = '12s' }";
+    assert!(!story(dials_in_vain, 20_000).is_violated());
+    let dials = "delay = { from = ['D'], to = ['c1'], by = '12s' }";
+    assert!(!story(dials, 4_000 + 2_064).is_violated());
+    assert!(story(dials, 4_000 + 2_065).is_violated());
+}
+
+#[test]
 fn a_connection_that_was_reset_is_dialled_again() {
     let reset = "partition = { between = [['C'], ['c1']], one-way = true, lost = 'reset' }";
     assert_eq!(left_behind_under(reset, 3_000 + 2_064), Judgement::Vacuous);
