@@ -1,5 +1,8 @@
 local info = redis.call('info', 'server') .. redis.call('info', 'replication')
-local function of(name) return string.match(info, name .. ':([^\r\n]*)') or '-' end
+local function of(name)
+  local _, colon = string.find(info, name .. ':', 1, true)
+  return colon and string.match(info, '^[^\r\n]*', colon + 1) or '-'
+end
 if of('role') ~= 'master' then return info end
 local function refused(why) return info .. 'canary_refused:' .. why .. '\r\n' end
 

@@ -39,7 +39,7 @@ pub(crate) const EXTEND: Script = Script {
 /// never too high.
 pub(crate) const INTRODUCE: Script = Script {
     text: include_bytes!("introduce.lua"),
-    sha: b"41db1c1ab3dd83ae764842e3376243bd8cee2ee0",
+    sha: b"7c0c31726ff77a370cc6ca04adabd9001c514ab8",
 };
 
 #[cfg(test)]
