@@ -112,7 +112,7 @@ impl Sketch {
         for round in 0..self.dice.between(1, most) {
             let begin = (round == 0).then_some(SpanRange::exactly(first));
             let before = self.steps().len();
-            self.round(begin);
+            self.round(begin, first);
             if self.dice.percent(12) {
                 let times = self.counts(2, 4);
                 let steps = self.steps().split_off(before);
@@ -121,8 +121,9 @@ impl Sketch {
         }
     }
 
-    fn round(&mut self, begin: Option<SpanRange>) {
-        let acquire = self.acquire();
+    /// Adds a round, which begins at `begin` or later, but not before `earliest`.
+    fn round(&mut self, begin: Option<SpanRange>, earliest: Span) {
+        let acquire = self.acquire(earliest);
         self.step(Step { at: begin, acquire: Some(acquire), ..Step::default() });
         for _ in 0..self.dice.between(1, 2) {
             self.work();
@@ -149,12 +150,17 @@ impl Sketch {
         self.steps().push(step);
     }
 
-    fn acquire(&mut self) -> Acquire {
+    /// Returns an acquisition that begins at `earliest` or later.
+    fn acquire(&mut self, earliest: Span) -> Acquire {
         let mut acquire = Acquire::default();
         match self.dice.below(10) {
             0..4 => acquire.wait = Some(self.lengths(self.ttls(1), self.ttls(25))),
             4..7 => acquire.attempts = Some(self.dice.between(1, 6) as u32),
             7 if self.is_ours => acquire.at_once = true,
+            8 => {
+                let length = self.dice.length(Span::from_ms(1), self.ttls(25));
+                acquire.until = Some(Span(earliest.0 + length.0));
+            }
             _ => {}
         }
         if self.is_ours && self.dice.percent(20) {
