@@ -226,7 +226,7 @@ pub struct Acquiring<'a> {
     polled: Polled,
 }
 
-/// How far polling the future has come.
+/// Progress of the future.
 #[derive(Clone, Copy, Debug)]
 enum Polled {
     Never,

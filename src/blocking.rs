@@ -95,7 +95,7 @@ impl Redlock {
         Acquire::new(self.inner.acquire_all(resources))
     }
 
-    /// Acquires the locks on all of `resources`, or none, in one round that waits for no holder.
+    /// Acquires the locks on all of `resources`, or none, in one pass that waits for no holder.
     pub fn try_acquire_all<'a, R: Into<Resource<'a>>>(
         &'a self,
         resources: impl IntoIterator<Item = R>,

@@ -172,7 +172,7 @@ impl Builder {
     }
 
     /// Sets your promise about the memory of all nodes. The default promises nothing; the others
-    /// are safe only if the promise is true (catalogue K3, D2).
+    /// are safe only if the promise is true (counterexamples K3, D2).
     pub fn restart_guard(mut self, guard: RestartGuard) -> Self {
         self.restart_guard = guard;
         self

@@ -44,8 +44,8 @@ use crate::restart_guard::RestartGuard;
 /// `1h30m` ([`parse_duration`]). An empty variable counts as absent.
 ///
 /// With the feature `serde` the settings can be deserialized from self-describing formats such as
-/// TOML, JSON and YAML. Unknown keys are rejected. Errors have the key, but no value except a number
-/// or the like: URLs may contain passwords. `Debug` shows URLs without users and passwords.
+/// TOML, JSON and YAML. Unknown keys are rejected. An error names the key, and never shows a text
+/// value: URLs may contain passwords. `Debug` shows URLs without users and passwords.
 #[derive(Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each field has the meaning of the builder's method of that name")]
@@ -61,7 +61,7 @@ pub struct Config {
     pub canary_key: Option<String>,
 }
 
-/// Reason why an environment variable is no setting. Never contains the variable's value.
+/// Reason why the value of an environment variable is invalid. Never contains that value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the variable `{variable}`: {why}")]
 pub struct ConfigError {
@@ -77,7 +77,7 @@ impl ConfigError {
     }
 }
 
-/// Reason why a text is no value of a setting.
+/// Reason why a text is not a valid value of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 enum ValueError {
     #[error(transparent)]

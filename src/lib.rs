@@ -28,9 +28,10 @@
 //!
 //! # What it guarantees
 //!
-//! Codes such as K5 name entries of the catalogue of counterexamples. The name beside a code is a
-//! scenario that the project's simulator runs with this client's own protocol code, and with weaker
-//! variants of it. The first two promises hold only under the assumptions in the next table.
+//! Codes such as K5 name counterexamples. The name beside a code is a scenario that the project's
+//! simulator runs with this client's own protocol code, and with weaker variants of it
+//! (`redlock-sim run pause-in-flight`). The first two promises hold only under the assumptions in
+//! the next table.
 //!
 //! | promise | shown by |
 //! | --- | --- |

@@ -48,7 +48,7 @@ impl Cause {
     }
 }
 
-/// How the command ended.
+/// End of the command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ending {
     /// Exit code for the command's own end.

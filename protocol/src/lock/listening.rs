@@ -57,7 +57,7 @@ struct Awake {
     attempt_at: BootInstant,
 }
 
-/// How an attempt failed.
+/// Failure of an attempt.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Failure {
     pub(super) reason: AttemptError,

@@ -1,4 +1,4 @@
-//! What a use does before an attempt.
+//! Actions of a use before an attempt.
 
 use core::time::Duration;
 

@@ -116,7 +116,7 @@ impl Shrinking<'_> {
         }
     }
 
-    /// Shortens times: whoever polls while something lasts polls less often.
+    /// Shortens times: a client that polls meanwhile polls less often.
     fn shorten_times(&mut self) {
         if self.tree.pointer("/lock/ttl").is_none() {
             SHORT_TTLS.into_iter().any(|ttl| {

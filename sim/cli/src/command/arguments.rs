@@ -339,7 +339,7 @@ pub(super) struct Settings {
     pub(super) overrides: Vec<Override>,
 }
 
-/// Where reports go unless something else is said.
+/// Default directory of the reports.
 const OUT: &str = "reports";
 
 #[derive(Args, Clone, Debug)]

@@ -93,8 +93,8 @@ fn setting(result: &CaseResult) -> String {
     setting + &format!(". Clients: {}.", text::list(&clients))
 }
 
-/// Describes what the clients are told about the memory of masters. The scenario may break the
-/// promise.
+/// Describes the promise that the clients were given about the masters' memory. The scenario may
+/// break it.
 fn guard(scenario: &Scenario) -> String {
     let fleet_max_ttl = scenario.fleet_max_ttl();
     let drift_ns = scenario.lock.drift.of(fleet_max_ttl).0;

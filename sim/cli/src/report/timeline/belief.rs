@@ -19,7 +19,7 @@ pub(super) fn beliefs(
     if deadline_local_ns == u64::MAX {
         return vec![whole];
     }
-    // A clock of which nothing is told runs true.
+    // A clock without events runs true.
     let segments = if segments.is_empty() { &[TRUE_TIME][..] } else { segments };
     let mut found: Vec<Interval> = Vec::new();
     for (place, segment) in segments.iter().enumerate() {
