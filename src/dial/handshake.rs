@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use super::DialError;
 use crate::credentials::Credentials;
 use crate::endpoint::Endpoint;
-use crate::resp::{self, Decoder, EXTEND, Frame, RELEASE};
+use crate::resp::{self, Decoder, Frame};
 
 /// The client's name in `CLIENT LIST`.
 const NAME: &[u8] = b"redlock-client";
@@ -86,14 +86,10 @@ async fn exchange(
     if database != 0 {
         resp::write(&mut outgoing, &[b"SELECT", database.to_string().as_bytes()]);
     }
-    let courtesies: [&[&[u8]]; 6] = [
+    let courtesies: [&[&[u8]]; 4] = [
         &[b"CLIENT", b"SETNAME", NAME],
         &[b"CLIENT", b"SETINFO", b"LIB-NAME", NAME],
         &[b"CLIENT", b"SETINFO", b"LIB-VER", VERSION],
-        // Afterwards these scripts can be called by their hashes. The other one is called at once, and
-        // sent again as text to a server that does not know it: that costs less than its digest.
-        &[b"SCRIPT", b"LOAD", RELEASE.text],
-        &[b"SCRIPT", b"LOAD", EXTEND.text],
         // Makes the server report that its keys are gone. With `OPTIN` it tracks reads only on
         // request; otherwise it would track the reads of scripts.
         &[b"CLIENT", b"TRACKING", b"ON", b"OPTIN", b"NOLOOP"],

@@ -149,13 +149,15 @@ async fn try_commands(
     if interview.driver.environment().fill_random(&mut bytes).is_err() {
         return Ok(());
     }
+    // A server that has not executed this script yet does not know its hash.
+    let release = if form == Form::EvalSha { Form::Eval } else { form };
     let (resource, token) = (ResourceId(0), Token::from_bytes(bytes));
     let extend = Op::Extend { resource, token, ttl: PROBE_TTL, plain: false };
     let tried = [
         ("SET", Op::Set { resource, token, ttl: PROBE_TTL }, Form::SetNx),
         ("EVAL", extend, Form::Eval),
         ("EVALSHA", extend, Form::EvalSha),
-        ("the release", Op::Release { resource, token }, form),
+        ("the release", Op::Release { resource, token }, release),
     ];
     for (name, op, form) in tried {
         let encode = |outgoing: &mut BytesMut| resp::encode(outgoing, &op, PROBE_KEY, form);

@@ -1,4 +1,7 @@
 //! The Lua scripts, and the hashes under which servers keep them.
+//!
+//! A script is called by its hash, and sent as text to a server that does not know it: once after each
+//! start of the server. To load it on every connection would cost each server its digest each time.
 
 /// A script, and the hexadecimal SHA-1 of its text.
 #[derive(Clone, Copy, Debug)]

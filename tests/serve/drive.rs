@@ -201,7 +201,7 @@ fn wrong_usage_starts_no_worker() {
             "error: the worker cannot be started: `./no-such-program`: No such file",
         ),
         ("touch {name}", "there is no `{name}`"),
-        ("touch 'x", "a quote or a backslash"),
+        ("touch 'x", "a quote is not closed"),
         ("", "`--worker` is empty"),
     ] {
         let (code, text) = place.drive(worker, &[]);
@@ -212,6 +212,7 @@ fn wrong_usage_starts_no_worker() {
     let (code, text) = said(&place.command(&arguments).output().unwrap());
     assert_eq!(code, Some(3), "{text}");
     assert!(text.contains("does not support `suspend` of a client"), "{text}");
+    assert!(text.contains("it is needed by `suspend-defeats-step-3"), "{text}");
 }
 
 #[test]

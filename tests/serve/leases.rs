@@ -7,9 +7,9 @@ use lock_judge::scenario::Property;
 use redlock_sim::search::Observed;
 use redlock_sim::serve::{Fleet, Verdict};
 
-use crate::serve;
 use crate::talk::{Talk, await_fault, until};
 use crate::verdicts::{found, told, violated};
+use crate::{case, serve, setup};
 
 const COMPARE_AND_DELETE: &str = "EVAL \"if redis.call('get',KEYS[1])==ARGV[1] then return \
     redis.call('del',KEYS[1]) end return 0\" 1 res";
@@ -92,6 +92,24 @@ fn who_deletes_anothers_keys_is_wrong_if_nobody_comes() {
     });
     assert_eq!(found(&verdict, Property::OwnerOnly), violated("none"));
     assert_eq!(found(&verdict, Property::SectionWithinLease).0, Observed::Holds);
+}
+
+/// A worker takes the place of any subject: its lease is not measured by another client's rules.
+#[test]
+fn a_worker_may_have_the_name_of_a_client_of_another_kind() {
+    let other = "schema = 1\nname = \"inline\"\ntitle = \"t\"\n[cluster]\nnetwork = { delay = \"0ms\" }\n\
+        [[client]]\nid = \"c1\"\nsteps = [{ acquire = {} }, { release = {} }]";
+    let fleet = Fleet::start(&setup(case(other))).unwrap();
+    let mut observer = Talk::to(fleet.observer());
+    let mut c1 = Client::named(&fleet.addresses(), "c1");
+    assert_eq!(c1.ask("SET res one NX PX 10000"), ["+OK"; 5]);
+    enter(&mut observer, "c1");
+    assert_eq!(observer.ask("LEAVE res c1"), "+OK");
+    assert_eq!(c1.ask(&format!("{COMPARE_AND_DELETE} one")), [":1"; 5]);
+    let verdict = fleet.finish();
+    for property in [Property::SoundGrant, Property::SectionWithinLease, Property::OwnerOnly] {
+        assert_eq!(found(&verdict, property).0, Observed::Holds, "{property:?}");
+    }
 }
 
 #[test]

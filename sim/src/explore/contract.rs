@@ -61,7 +61,7 @@ impl fmt::Display for Finding {
             }
             Self::Violated { property, causes } => {
                 let causes = causes.join(" and ");
-                let why = "although the scenario keeps that assumption there";
+                let why = "although the plan keeps that assumption at this host";
                 write!(formatter, "`{}` is violated, blamed on {causes}, {why}", property.name())
             }
             Self::Differed => formatter.write_str("two runs differ"),

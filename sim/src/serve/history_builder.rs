@@ -93,11 +93,16 @@ pub(super) fn build(
     BuiltHistory { events: teller.events, case, is_cut_short }
 }
 
-/// Returns the case as it was run: with every worker as a client, and one more for the attempts of
-/// unnamed connections. Drops the expectations that cannot be judged.
+/// Returns the case as it was run: with every client as a worker, whatever subject it has in the
+/// scenario, every worker as a client, and one more for the attempts of unnamed connections. Drops
+/// the expectations that cannot be judged.
 fn resolved(case: &Case, log: &Log, owners: &Owners) -> Case {
     let mut case = case.clone();
     let scenario = &mut case.scenario;
+    for client in &mut scenario.clients {
+        client.subject = String::from(WORKER);
+        client.steps.clear();
+    }
     let workers = &log.workers[scenario.clients.len().min(log.workers.len())..];
     for name in workers.iter().chain(&owners.strangers) {
         scenario.clients.push(worker(name));

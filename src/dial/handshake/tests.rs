@@ -47,7 +47,6 @@ fn burst(theirs: &mut DuplexStream) -> String {
     while let Poll::Ready(Ok(1..)) = poll(pin!(theirs.read_buf(&mut bytes))) {}
     let text = String::from_utf8(bytes.to_vec()).unwrap();
     let words = text.split("\r\n").filter(|word| !word.starts_with(['*', '$']));
-    let words = words.map(|word| if word.contains("redis.call") { "…" } else { word });
     words.collect::<Vec<_>>().join(" ").trim().to_owned()
 }
 
@@ -60,13 +59,13 @@ fn refused(outcome: Result<bool, DialError>) -> String {
 
 #[test]
 fn everything_goes_out_in_one_burst() {
-    let (bursts, outcome) = talk("redis://me:secret@a/7", &[&[HELLO, OK, OK, OK, OK, OK, OK, OK]]);
+    let (bursts, outcome) = talk("redis://me:secret@a/7", &[&[HELLO, OK, OK, OK, OK, OK]]);
     outcome.unwrap();
     let version = env!("CARGO_PKG_VERSION");
     let expected = format!(
         "HELLO 3 AUTH me secret SELECT 7 CLIENT SETNAME redlock-client \
          CLIENT SETINFO LIB-NAME redlock-client CLIENT SETINFO LIB-VER {version} \
-         SCRIPT LOAD … SCRIPT LOAD … CLIENT TRACKING ON OPTIN NOLOOP"
+         CLIENT TRACKING ON OPTIN NOLOOP"
     );
     assert_eq!(bursts, [expected]);
 }
@@ -79,7 +78,7 @@ fn a_server_that_can_crash_when_it_tracks_is_told_to_stop() {
         [("6.2.6", false), ("6.2.7", true), ("7.0.8", true), ("7.0.9", false), ("8.4.0", false)]
     {
         let hello = hello(version);
-        let mut bursts = vec![vec![&hello[..], OK, OK, OK, OK, OK, OK]];
+        let mut bursts = vec![vec![&hello[..], OK, OK, OK, OK]];
         bursts.extend(is_told.then(|| vec![OK]));
         let bursts: Vec<&[&str]> = bursts.iter().map(|it| &it[..]).collect();
         let (bursts, outcome) = talk("redis://a", &bursts);
@@ -91,18 +90,17 @@ fn a_server_that_can_crash_when_it_tracks_is_told_to_stop() {
 
 #[test]
 fn who_is_nobody_in_particular_asks_for_nothing_in_particular() {
-    let (bursts, outcome) = talk("redis://a", &[&[HELLO, OK, OK, OK, OK, OK, OK]]);
+    let (bursts, outcome) = talk("redis://a", &[&[HELLO, OK, OK, OK, OK]]);
     outcome.unwrap();
     assert!(bursts[0].starts_with("HELLO 3 CLIENT SETNAME"), "{bursts:?}");
-    let (bursts, _) = talk("redis://:secret@a", &[&[HELLO, OK, OK, OK, OK, OK, OK]]);
+    let (bursts, _) = talk("redis://:secret@a", &[&[HELLO, OK, OK, OK, OK]]);
     assert!(bursts[0].starts_with("HELLO 3 AUTH default secret CLIENT"), "{bursts:?}");
 }
 
 #[test]
 fn a_server_pushes_only_in_version_3_and_only_if_it_agrees_to() {
     let refuses = "-NOPERM\r\n";
-    let tracked =
-        |hello, tracking| talk("redis://a", &[&[hello, OK, OK, OK, OK, OK, tracking]]).1.unwrap();
+    let tracked = |hello, tracking| talk("redis://a", &[&[hello, OK, OK, OK, tracking]]).1.unwrap();
     assert!(tracked(HELLO, OK));
     assert!(!tracked(HELLO, refuses));
     assert!(!tracked(UNKNOWN, OK));
@@ -111,26 +109,25 @@ fn a_server_pushes_only_in_version_3_and_only_if_it_agrees_to() {
 
 #[test]
 fn a_server_that_knows_none_of_it_is_taken_as_it_is() {
-    let (_, outcome) = talk("redis://a", &[&[UNKNOWN; 7]]);
+    let (_, outcome) = talk("redis://a", &[&[UNKNOWN; 5]]);
     outcome.unwrap();
-    let (_, outcome) =
-        talk("redis://a/3", &[&[UNKNOWN, OK, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, OK, OK]]);
+    let (_, outcome) = talk("redis://a/3", &[&[UNKNOWN, OK, UNKNOWN, UNKNOWN, UNKNOWN, OK]]);
     outcome.unwrap();
 }
 
 #[test]
 fn a_server_without_hello_is_given_the_password_in_the_old_way() {
-    let noauth = ["-NOAUTH Authentication required.\r\n"; 7];
+    let noauth = ["-NOAUTH Authentication required.\r\n"; 5];
     let first = [&[UNKNOWN][..], &noauth].concat();
     for (url, auth) in [
         ("redis://:secret@a/1", "AUTH secret SELECT 1 CLIENT"),
         ("redis://default:secret@a/1", "AUTH secret SELECT 1 CLIENT"),
         ("redis://me:secret@a/1", "AUTH me secret SELECT 1 CLIENT"),
     ] {
-        let (bursts, outcome) = talk(url, &[&first, &[OK; 8]]);
+        let (bursts, outcome) = talk(url, &[&first, &[OK; 6]]);
         outcome.unwrap();
         assert!(bursts[1].starts_with(auth), "{bursts:?}");
-        let invalid = ["-ERR invalid password\r\n", noauth[0], OK, OK, OK, OK, OK, OK];
+        let invalid = ["-ERR invalid password\r\n", noauth[0], OK, OK, OK, OK];
         let (_, outcome) = talk(url, &[&first, &invalid]);
         assert_eq!(refused(outcome), "ERR invalid password");
     }
@@ -139,11 +136,11 @@ fn a_server_without_hello_is_given_the_password_in_the_old_way() {
 #[test]
 fn wrong_or_missing_password_fails_with_the_servers_error() {
     let wrong = "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
-    let answers = [&[wrong][..], &["-NOAUTH x\r\n"; 6]].concat();
+    let answers = [&[wrong][..], &["-NOAUTH x\r\n"; 4]].concat();
     let (_, outcome) = talk("redis://me:secret@a", &[&answers]);
     assert_eq!(refused(outcome), wrong[1..].trim());
     let missing = "-NOAUTH HELLO must be called with the client already authenticated\r\n";
-    let (_, outcome) = talk("redis://a", &[&[missing; 7]]);
+    let (_, outcome) = talk("redis://a", &[&[missing; 5]]);
     assert_eq!(refused(outcome), missing[1..].trim());
 }
 
@@ -151,7 +148,7 @@ fn wrong_or_missing_password_fails_with_the_servers_error() {
 fn a_database_that_is_not_there_ends_it_in_the_servers_words() {
     for greeting in [HELLO, UNKNOWN] {
         let range = "-ERR DB index is out of range\r\n";
-        let (_, outcome) = talk("redis://a/99", &[&[greeting, range, OK, OK, OK, OK, OK, OK]]);
+        let (_, outcome) = talk("redis://a/99", &[&[greeting, range, OK, OK, OK, OK]]);
         assert_eq!(refused(outcome), "ERR DB index is out of range");
     }
 }
@@ -160,7 +157,7 @@ fn a_database_that_is_not_there_ends_it_in_the_servers_words() {
 fn no_error_shows_the_password() {
     let echo = "-ERR unknown command `HELLO`, with args beginning with: `3`, `AUTH`, `secret`\r\n";
     let auth = "-ERR what is 'secret'?\r\n";
-    let (_, outcome) = talk("redis://:secret@a", &[&[echo; 7], &[auth; 7]]);
+    let (_, outcome) = talk("redis://:secret@a", &[&[echo; 5], &[auth; 5]]);
     assert_eq!(refused(outcome), "ERR what is '…'?");
 }
 
@@ -177,15 +174,15 @@ fn a_server_that_goes_away_or_talks_nonsense_is_an_error() {
 #[test]
 fn pushes_in_between_do_not_count() {
     let push = ">2\r\n+x\r\n+y\r\n";
-    let (_, outcome) = talk("redis://a", &[&[push, HELLO, OK, push, OK, OK, OK, OK, OK]]);
+    let (_, outcome) = talk("redis://a", &[&[push, HELLO, OK, push, OK, OK, OK]]);
     outcome.unwrap();
 }
 
 #[test]
 fn a_connection_to_a_server_that_is_too_busy_to_push_is_opened_later() {
     let busy = "-BUSY Redis is busy running a script.\r\n";
-    let (_, outcome) = talk("redis://a", &[&[HELLO, busy, busy, busy, busy, busy, busy]]);
+    let (_, outcome) = talk("redis://a", &[&[HELLO, busy, busy, busy, busy]]);
     assert_eq!(refused(outcome), busy[1..].trim());
-    let (_, outcome) = talk("redis://a", &[&[HELLO, busy, busy, busy, busy, busy, OK]]);
+    let (_, outcome) = talk("redis://a", &[&[HELLO, busy, busy, busy, OK]]);
     assert!(outcome.unwrap(), "it will push");
 }

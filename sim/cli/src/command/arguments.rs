@@ -56,7 +56,7 @@ pub(super) enum Command {
     /// Compare the results of a run with what is known, for CI
     #[command(after_help = GATE_EXAMPLES)]
     Gate(Gate),
-    /// Report the shards of a campaign as one, with the bytes of one process
+    /// Add up shards, and write the reports that one process would have written
     #[command(after_help = MERGE_EXAMPLES)]
     Merge(Merge),
     /// List scenarios and their cases
@@ -344,7 +344,7 @@ const OUT: &str = "reports";
 
 #[derive(Args, Clone, Debug)]
 pub(super) struct Out {
-    /// Directory for pages, results and histories; replaces those of an earlier run there
+    /// Directory of the reports; replaces those of an earlier run there
     #[arg(long, value_name = "DIR", default_value = OUT)]
     pub(super) out: PathBuf,
 }

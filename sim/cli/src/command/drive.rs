@@ -121,7 +121,16 @@ fn cases(arguments: &arguments::Drive) -> Result<Vec<Selected>, Stop> {
                 "error: `{name}` has no client that a worker could be"
             )));
         }
-        serve::check(&selected.case).map_err(refused)?;
+        serve::check(&selected.case).map_err(|why| {
+            let Stop { exit, message } = refused(why);
+            let name = selected.case.full_name();
+            Stop {
+                exit,
+                message: format!(
+                    "{message}\n  = note: it is needed by `{name}`; no scenario was run"
+                ),
+            }
+        })?;
     }
     if cases.is_empty() {
         let message = format!("nothing to drive: no scenario is selected ({origin})");

@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::path::{Path, PathBuf};
 
 use lock_judge::scenario::{self, Property, nearest};
+use lock_judge::text::count;
 use redlock_sim::explore::{
     Assumptions, Exploration, Finding, Found, Frame, Shrunk, Situation, Tally, case, draw,
     events_up_to, explained, shrink, text, upper_bound_95,
@@ -180,7 +181,7 @@ fn folder(out: &Path) -> Result<PathBuf, Stop> {
 fn frame(arguments: &Explore) -> Result<Frame, Stop> {
     let subject = arguments.subject.clone();
     if scenario::subject(&subject).is_none() {
-        let message = format!("error: `{subject}` is no lock client");
+        let message = format!("error: `{subject}` is not a lock client");
         return Err(Stop::usage(match nearest(&subject, scenario::subject_names()) {
             Some(other) => format!("{message}\n  = help: did you mean `{other}`?"),
             None => format!("{message}\n  = help: `scenarios/README.md` lists the subjects"),
@@ -218,8 +219,11 @@ impl fmt::Display for Kept {
         let Self { finding, number, file, seed, clients, faults, events, candidates } = self;
         write!(
             formatter,
-            "{finding}\n  plan {number}; shrunk to {clients} clients, {faults} faults, {events} \
-             events ({candidates} candidates)\n  redlock-sim replay {} --seed {seed}",
+            "{finding}\n  plan {number}; shrunk to {}, {}, {} ({})\n  redlock-sim replay {} --seed {seed}",
+            count(*clients as u64, "client"),
+            count(*faults as u64, "fault"),
+            count(*events as u64, "event"),
+            count(*candidates as u64, "candidate"),
             file.display(),
         )
     }

@@ -62,7 +62,11 @@ fn case(result: &CaseResult) -> String {
         _ => "FAILED  ",
     };
     let told: Vec<String> = result.properties.iter().filter(|it| tells(it)).map(finding).collect();
-    let told = if told.is_empty() { String::from("everything holds") } else { told.join("; ") };
+    let told = match told.is_empty() {
+        false => told.join("; "),
+        true if Exit::of(result) == Exit::Inconclusive => String::from("nothing is decided"),
+        true => String::from("everything holds"),
+    };
     let CaseResult { engine, seeds, runs, .. } = result;
     let asked = seeds.end - seeds.start;
     let done = if *runs == asked { String::new() } else { format!(" ({runs} of {asked} done)") };

@@ -113,7 +113,7 @@ pub(crate) fn junit(results: &Results, changes: &[Change]) -> String {
         let mut suite = TestSuite::new("not played");
         for case in gone {
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-            status.set_message("the case has left the suite");
+            status.set_message("the case was not played");
             suite.add_test_case(TestCase::new(case.clone(), status));
         }
         suites.push(suite);

@@ -81,9 +81,12 @@ fn held(timeline: &Timeline<'_>, violation: &Violation, verb: &str) -> String {
     let second = violation.second.unwrap_or(violation.first);
     let (one, other) =
         (timeline.client_name(violation.first.client), timeline.client_name(second.client));
-    let who =
-        if one == other { format!("{one}, twice over,") } else { format!("{one} and {other}") };
-    let length = text::length(violation.to_ns.saturating_sub(violation.from_ns));
+    let who = if one == other {
+        format!("{one}, under two leases,")
+    } else {
+        format!("{one} and {other}")
+    };
+    let length = text::between(violation.from_ns, violation.to_ns);
     let (from, to) = (text::instant(violation.from_ns), text::instant(violation.to_ns));
     let resource = &timeline.scenario.lock.resource;
     format!("{who} {verb} “{resource}” for {length} (true time {from} to {to})")

@@ -56,11 +56,11 @@ pub(crate) struct Header {
 pub(crate) enum ShardError {
     #[error("it cannot be read: {0}")]
     Io(#[from] io::Error),
-    #[error("line {line} is not as a shard has it: {error}")]
+    #[error("line {line} is not a line of a shard: {error}")]
     Json { line: usize, error: serde_json::Error },
     #[error("its schema is {0}; this build knows {SCHEMA}")]
     Schema(u32),
-    #[error("line {0} is longer than any shard has it")]
+    #[error("line {0} is too long for a shard")]
     TooLong(usize),
     #[error("line {0} is not what the header says it is: the file was changed or cut off")]
     Digest(usize),

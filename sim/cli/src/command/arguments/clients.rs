@@ -63,7 +63,7 @@ pub(in crate::command) struct Drive {
     /// End a run this long after its time 0; if not given, it ends with its workers
     #[arg(long = "for", value_name = "DURATION")]
     pub(in crate::command) limit: Option<Span>,
-    /// Time after which a worker that still runs hangs; counts from the end of `--for`, if given
+    /// A worker that runs for longer than this counts as hung; counted from the end of `--for`, if given
     #[arg(long, value_name = "DURATION", default_value = "60s")]
     pub(in crate::command) timeout: Span,
     /// Server that the masters simulate; the scenario's if not given

@@ -38,7 +38,7 @@ impl Shard {
 fn from_env(variable: impl Fn(&str) -> Option<String>) -> Result<Part, String> {
     let number = |name: &str| match variable(name) {
         None => Err(format!("{name} is not set")),
-        Some(text) => text.parse::<u32>().map_err(|_| format!("{name} is no number: `{text}`")),
+        Some(text) => text.parse::<u32>().map_err(|_| format!("{name} is not a number: `{text}`")),
     };
     let (number, of) = if variable("SHARD").is_some() {
         (number("SHARD")?, number("SHARDS")?)
@@ -105,7 +105,7 @@ mod tests {
         let wrong = |variables: &[(&str, &str)]| read(variables).unwrap_err();
         assert_eq!(wrong(&[]), "the environment names no shard");
         assert_eq!(wrong(&[("SHARD", "1")]), "SHARDS is not set");
-        assert_eq!(wrong(&[("SHARD", "x"), ("SHARDS", "4")]), "SHARD is no number: `x`");
+        assert_eq!(wrong(&[("SHARD", "x"), ("SHARDS", "4")]), "SHARD is not a number: `x`");
         assert!(wrong(&[("SHARD", "5"), ("SHARDS", "4")]).starts_with("5 of 4: expected K/N"));
         let beyond = [("JOB_COMPLETION_INDEX", "4294967295"), ("SHARDS", "4")];
         assert!(wrong(&beyond).contains("expected K/N"));

@@ -37,7 +37,7 @@ pub(super) struct Drive<'a> {
     pub(super) stop: &'a AtomicBool,
     /// Time after time 0 at which a run ends; `None` if it ends with its workers.
     pub(super) limit: Option<Duration>,
-    /// Time after which a worker that still runs hangs.
+    /// A worker that runs for longer than this counts as hung.
     pub(super) patience: Duration,
     pub(super) profile: Option<&'static redis_sim::profile::Profile>,
     pub(super) out: &'a Path,

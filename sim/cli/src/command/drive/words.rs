@@ -14,7 +14,7 @@ impl Words {
     /// Splits `command` as a shell would; nothing but quotes and backslashes has a meaning.
     pub(super) fn parse(command: &str) -> Result<Self, Stop> {
         let words = shlex::split(command).ok_or_else(|| {
-            Stop::usage("error: `--worker`: a quote or a backslash at the end has no partner")
+            Stop::usage("error: `--worker`: a quote is not closed, or a backslash ends the command")
         })?;
         if words.is_empty() {
             return Err(Stop::usage("error: `--worker` is empty: give the command of a worker"));

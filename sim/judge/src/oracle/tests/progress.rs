@@ -138,19 +138,19 @@ fn keys_of_clients_that_cannot_win_or_release_excuse_until_they_end() {
         for fault in [FaultId(0), FaultId(1)] {
             tale.tell(EventKind::FaultBegan { fault });
         }
-        keeps_failing(&mut tale, C1, (100, 8_000));
-        tale.at(8_000).expires(C2, "CDE");
-        keeps_failing(&mut tale, AttemptId { number: 100, ..C1 }, (8_050, until_ms));
+        keeps_failing(&mut tale, C1, (100, 12_000));
+        tale.at(12_000).expires(C2, "CDE");
+        keeps_failing(&mut tale, AttemptId { number: 200, ..C1 }, (12_050, until_ms));
         tale.finds(DeadlockFree)
     };
     let without_majority = ["[['c2'], ['A', 'B', 'D']]", "[['c1'], ['E']]"];
     let without_release = ["[['c2'], ['C']]", "[['c1'], ['D', 'E']]"];
     for excused in [without_majority, without_release] {
-        assert_eq!(story(excused, 7_900 + BOUND_MS), Judgement::Vacuous, "{excused:?}");
-        assert!(story(excused, 8_000 + BOUND_MS).is_violated(), "{excused:?}");
+        assert_eq!(story(excused, 11_900 + BOUND_MS), Judgement::Vacuous, "{excused:?}");
+        assert!(story(excused, 12_000 + BOUND_MS).is_violated(), "{excused:?}");
     }
     let neither = ["[['c2'], ['A', 'B']]", "[['c1'], ['E']]"];
-    assert!(story(neither, 7_900 + BOUND_MS).is_violated());
+    assert!(story(neither, 11_900 + BOUND_MS).is_violated());
 }
 
 #[test]
