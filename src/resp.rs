@@ -10,4 +10,4 @@ pub(crate) use self::command::{Encoder, Form, Forms, encode, is_not_serving};
 pub(crate) use self::decode::{Decoder, Frame};
 pub(crate) use self::frame::write;
 pub(crate) use self::scan::Malformed;
-pub(crate) use self::script::{EXTEND, INTRODUCE, RELEASE};
+pub(crate) use self::script::{EXTEND, INTRODUCE, LOADED, RELEASE, load_scripts};

@@ -30,8 +30,9 @@ pub(super) struct Pipeline {
     commands: VecDeque<Unanswered>,
     /// Number of the oldest command.
     first: u64,
-    /// Numbers of the commands whose replies are under way, in the order of these replies.
-    awaited: VecDeque<u64>,
+    /// Numbers of the commands whose replies are under way, in the order of these replies; `None`
+    /// for a reply that matters to nobody.
+    awaited: VecDeque<Option<u64>>,
     preferred: Forms,
     /// True if the server can push changes of keys.
     is_tracked: bool,
@@ -88,9 +89,9 @@ impl Pipeline {
         if is_look(op) && self.is_tracked {
             form = Form::Caching;
             // The reply to `CLIENT CACHING` comes first.
-            self.awaited.push_back(number);
+            self.awaited.push_back(Some(number));
         }
-        self.awaited.push_back(number);
+        self.awaited.push_back(Some(number));
         form
     }
 
@@ -117,7 +118,9 @@ impl Pipeline {
         endpoint: &Endpoint,
         last_error: &mut Option<Arc<str>>,
     ) -> Result<Option<(Op, Answer)>, Malformed> {
-        let number = self.awaited.pop_front().ok_or(Malformed)?;
+        let Some(number) = self.awaited.pop_front().ok_or(Malformed)? else {
+            return Ok(None);
+        };
         let place = (number - self.first) as usize;
         if self.commands[place].form == Form::Caching {
             return self.receive_caching(place, frame).map(|()| None);
@@ -126,8 +129,14 @@ impl Pipeline {
         if let Some(instead) = command.form.instead(&command.op, frame) {
             self.preferred.correct(instead);
             command.form = instead;
+            if command.op == Op::Introduce && instead == Form::Eval {
+                // The server has just started. It will not know the other scripts either, and a
+                // release that is written again comes after the next SET.
+                resp::load_scripts(outgoing);
+                self.awaited.extend([None; resp::LOADED]);
+            }
             resp::encode(outgoing, &command.op, name(&command.op), instead);
-            self.awaited.push_back(number);
+            self.awaited.push_back(Some(number));
             if instead != Form::Get {
                 self.follow(place);
             }

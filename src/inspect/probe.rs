@@ -149,7 +149,7 @@ async fn try_commands(
     if interview.driver.environment().fill_random(&mut bytes).is_err() {
         return Ok(());
     }
-    // A server that has not executed this script yet does not know its hash.
+    // A server that was never asked to release does not know this script by its hash.
     let release = if form == Form::EvalSha { Form::Eval } else { form };
     let (resource, token) = (ResourceId(0), Token::from_bytes(bytes));
     let extend = Op::Extend { resource, token, ttl: PROBE_TTL, plain: false };

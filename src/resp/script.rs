@@ -1,7 +1,12 @@
 //! The Lua scripts, and the hashes under which servers keep them.
 //!
-//! A script is called by its hash, and sent as text to a server that does not know it: once after each
-//! start of the server. To load it on every connection would cost each server its digest each time.
+//! A script is called by its hash, and sent as text to a server that does not know it. The first one
+//! to find that, after a start of the server, loads the others. If every connection loaded them, the
+//! server would compute their digests each time.
+
+use bytes::BufMut;
+
+use super::frame::write;
 
 /// A script, and the hexadecimal SHA-1 of its text.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +49,15 @@ pub(crate) const INTRODUCE: Script = Script {
     text: include_bytes!("introduce.lua"),
     sha: b"7c0c31726ff77a370cc6ca04adabd9001c514ab8",
 };
+
+/// Number of the commands, and replies, of [`load_scripts`].
+pub(crate) const LOADED: usize = 2;
+
+/// Appends commands after which the server knows the scripts of later commands by their hashes.
+pub(crate) fn load_scripts(buffer: &mut impl BufMut) {
+    let scripts: [Script; LOADED] = [RELEASE, EXTEND];
+    scripts.iter().for_each(|script| write(buffer, &[b"SCRIPT", b"LOAD", script.text]));
+}
 
 #[cfg(test)]
 mod tests {

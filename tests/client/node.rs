@@ -205,9 +205,9 @@ impl Node {
     /// Returns the reply to a command of the handshake; `None` for other commands.
     fn greet(&mut self, arguments: &[Vec<u8>]) -> Option<Vec<u8>> {
         let reply = match &arguments[0][..] {
-            b"CLIENT" | b"HELLO" if self.is_old => "-ERR unknown command\r\n",
+            b"CLIENT" | b"HELLO" | b"SCRIPT" if self.is_old => "-ERR unknown command\r\n",
             b"HELLO" => ">1\r\n+hello\r\n%2\r\n+proto\r\n:3\r\n+modules\r\n*0\r\n",
-            b"CLIENT" | b"SELECT" => "+OK\r\n",
+            b"CLIENT" | b"SCRIPT" | b"SELECT" => "+OK\r\n",
             _ => return None,
         };
         Some(reply.as_bytes().to_vec())

@@ -22,7 +22,7 @@ pub(crate) const TESTS: &[Test] = &[
 
 /// Rights that a user of the client needs, besides `on >password ~prefix*`.
 const RIGHTS: &str = "resetchannels ~redlock-client:canary -@all +info +set +get +del +pttl +pexpire +eval \
-     +evalsha +time +client|tracking +client|caching +client|setname";
+     +evalsha +time +client|tracking +client|caching +script|load +client|setname";
 
 const PASSWORD: &str = "p@ss:w/rd?";
 const PASSWORD_IN_A_URL: &str = "p%40ss%3Aw%2Frd%3F";
@@ -92,9 +92,10 @@ async fn the_rights_that_the_manual_asks_for_are_enough() {
 
 async fn each_of_the_rights_that_the_manual_asks_for_is_needed() {
     let server = Server::start(&[]);
-    // The client works without these rights, but with less: it knows less about the data set, and has
-    // no name.
-    let comforts = ["+time", "+client|tracking", "+client|caching", "+client|setname"];
+    // The client works without these rights, but with less: it knows less about the data set, sends
+    // scripts twice, and has no name.
+    let comforts =
+        ["+time", "+client|tracking", "+client|caching", "+script|load", "+client|setname"];
     let rights = RIGHTS.split(' ').filter(|right| right.starts_with('+'));
     for right in rights {
         let others = RIGHTS.replace(&format!("{right} "), "");
@@ -158,7 +159,7 @@ async fn a_socket_with_a_path_is_as_good_as_a_port() {
 /// Like many proxies, and like servers older than version 6.
 async fn a_server_without_the_newer_commands_will_do() {
     let without = |command| ["--rename-command", command, ""];
-    let options = [without("HELLO"), without("CLIENT")].concat();
+    let options = [without("HELLO"), without("CLIENT"), without("SCRIPT")].concat();
     let fleet = Fleet::with(3, &options);
     let redlock = fleet.client();
     for _ in 0..2 {

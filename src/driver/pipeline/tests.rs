@@ -27,7 +27,7 @@ impl Bench {
     /// Names of the commands written since the last call.
     fn written(&mut self) -> String {
         let written = self.outgoing.split().escape_ascii().to_string();
-        let commands = ["DELEX", "DELIFEQ", "EVALSHA", "EVAL", "GET", "INFO", "SET"];
+        let commands = ["DELEX", "DELIFEQ", "EVALSHA", "EVAL", "GET", "INFO", "SCRIPT", "SET"];
         let words = written.split(r"\r\n");
         words.filter(|word| commands.contains(word)).collect::<Vec<_>>().join(" ")
     }
@@ -244,6 +244,22 @@ fn an_introduction_that_says_nothing_is_a_refusal() {
     bench.write(Op::Introduce);
     assert_eq!(bench.receive(Frame::Text(b"hello")), Ok(vec![Reply::Error]));
     assert!(bench.last_error.unwrap().contains("run_id"));
+}
+
+/// Otherwise the first release would come after the next SET.
+#[test]
+fn a_server_that_has_just_started_is_taught_all_scripts_at_once() {
+    let mut bench = Bench::default();
+    bench.write(Op::Introduce);
+    bench.write(set());
+    assert_eq!(bench.receive(NOSCRIPT), Ok(vec![]));
+    assert_eq!(bench.written(), "SCRIPT SCRIPT EVAL");
+    assert_eq!(bench.receive(Frame::Ok), Ok(vec![]), "the SET's, kept back");
+    assert_eq!(bench.receive(Frame::Text(b"b998f9df")), Ok(vec![]));
+    assert_eq!(bench.receive(Frame::Error(b"NOPERM no")), Ok(vec![]), "matters to nobody");
+    let replies = bench.receive(Frame::Text(b"hello"));
+    assert_eq!(replies, Ok(vec![Reply::Error, Reply::Ok]));
+    assert_eq!(bench.receive(Frame::Ok), Err(Malformed), "nothing was asked");
 }
 
 #[test]

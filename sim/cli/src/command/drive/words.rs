@@ -84,7 +84,7 @@ mod tests {
     fn an_unknown_name_an_open_quote_and_nothing_are_refused() {
         for (command, said) in [
             ("run {who}", "there is no `{who}`"),
-            ("run 'half", "a quote or a backslash"),
+            ("run 'half", "a quote is not closed"),
             ("  ", "is empty"),
         ] {
             let stop = Words::parse(command).unwrap_err();

@@ -254,7 +254,7 @@ impl State {
         // A GET after a refused SET asks for the key's owner; histories record only the SET.
         let next = line.announced.front().map(|request| request.kind);
         let asks_for_owner = name == b"GET" && next != Some(CommandKind::Read);
-        let greets = matches!(&name[..], b"AUTH" | b"CLIENT" | b"HELLO" | b"SELECT");
+        let greets = matches!(&name[..], b"AUTH" | b"CLIENT" | b"HELLO" | b"SCRIPT" | b"SELECT");
         if greets || asks_for_owner {
             let attempt = AttemptId { client: line.client, number: 0 };
             let token = redlock_protocol::Token::from_bytes([0; 20]);
