@@ -172,6 +172,15 @@ impl Facts {
         self.setting.has_client(client) && self.setting.has_node(node)
     }
 
+    /// Returns the T1 of `id`, whose SET to `node` is written now, if a stop came in between, and this
+    /// is the first SET; otherwise [`NEVER`].
+    pub(super) fn t1_before_stop_ns(&self, id: AttemptId, node: NodeId) -> u64 {
+        let is_first = self.leases.key(id, node).is_none_or(|key| key.written_ns == NEVER);
+        let began_ns = self.leases.get(id).map_or(NEVER, |attempt| attempt.began_ns);
+        let was_stopped = began_ns < self.processes.runs_since_ns(id.client);
+        if is_first && was_stopped { began_ns } else { NEVER }
+    }
+
     /// Records that a node executed the SET of `id` and that the key belongs to `id` now.
     pub(super) fn set(&mut self, id: AttemptId, node: NodeId) {
         let timed_wall_ns = self.node_wall_ns(node);

@@ -8,7 +8,8 @@
 //!   its answers was outstanding. A restart behind a proxy that took an answer along cuts it off,
 //!   too, until the client must have noticed.
 //! - The attempt ended before the node timeout had passed, and the client could reach the node for
-//!   long enough to have a working connection, which is not half open since a silent partition.
+//!   long enough to have a working connection, which is not half open since a silent partition, and
+//!   which the client has not closed for lack of an older answer.
 //!
 //! Attempts that their caller cancelled are not judged, nor are attempts during which the process
 //! was stopped. Blame: the client's clock, if it gained more than the drift that the lease allows
@@ -133,8 +134,13 @@ fn is_good(facts: &Facts, id: AttemptId, attempt: &Attempt, node: NodeId) -> boo
         _ => true,
     };
     let heal_ns = facts.setting.heal_ns;
+    let let_go_ns = facts.reach.let_go_ns(id.client, node);
+    let redialled_ns =
+        let_go_ns.max(facts.processes.runs_since_ns(id.client)).saturating_add(heal_ns);
+    let may_be_closed = (let_go_ns..redialled_ns).contains(&attempt.began_ns);
     let may_answer = may_be_written
         && facts.answers_in_time(id.client, node)
+        && !may_be_closed
         && !facts.reach.may_be_half_open(id.client, node, attempt.began_ns, heal_ns);
     let reached_ns = facts.reach.since_ns(id.client, node);
     let is_in_reach = match reached_ns {

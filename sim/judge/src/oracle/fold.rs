@@ -39,7 +39,9 @@ impl Oracle {
         let facts = &mut self.facts;
         facts.next_command = facts.next_command.max(CommandId(command.0.saturating_add(1)));
         if facts.can_be(id.client, node) {
-            facts.reach.written(id.client, node, command, facts.now_ns);
+            let began_ns =
+                if op == OpKind::Set { facts.t1_before_stop_ns(id, node) } else { NEVER };
+            facts.reach.written(id.client, node, command, (began_ns, facts.now_ns));
         }
         let Some(attempt) = facts.leases.ensure(id) else { return };
         attempt.wrote_early |= attempt.began_ns == NEVER;

@@ -181,19 +181,20 @@ impl Reach {
         paths.since_ns(client, node).max(self.node_since_ns[node])
     }
 
-    /// Records that `client` wrote a command to `node`.
+    /// Records that `client` wrote a command to `node`. A stop may have come before the writing: the
+    /// client waits for the answer from `began_ns` on, if that is earlier.
     pub(super) fn written(
         &mut self,
         client: ClientId,
         node: NodeId,
         command: CommandId,
-        at_ns: u64,
+        (began_ns, at_ns): (u64, u64),
     ) {
         // Stored plus one, so that 0 means never.
         self.written_ns[client][node] = at_ns.saturating_add(1);
         let connection = &mut self.connections[client][node];
         (connection.last, connection.answered_ns) = (Some(command), NEVER);
-        let let_go_ns = at_ns.saturating_add(self.patience_ns[client]);
+        let let_go_ns = began_ns.min(at_ns).saturating_add(self.patience_ns[client]);
         connection.let_go_ns = connection.let_go_ns.min(let_go_ns);
     }
 
@@ -225,6 +226,12 @@ impl Reach {
     pub(super) fn had_answered(&self, client: ClientId, node: NodeId, at_ns: u64) -> bool {
         let connection = &self.connections[client][node];
         connection.last.is_none() || connection.answered_ns < at_ns
+    }
+
+    /// Returns the time from which `client` may have closed its connection to `node` for lack of an
+    /// answer; [`NEVER`] if it awaits none.
+    pub(super) fn let_go_ns(&self, client: ClientId, node: NodeId) -> u64 {
+        self.connections[client][node].let_go_ns
     }
 
     /// Returns true if `client` awaits an answer of `node`.

@@ -32,6 +32,30 @@ fn client_stopped_while_a_node_returned_dials_when_it_continues() {
     assert_eq!(continues_at(10_001 - 2_064), Judgement::Holds);
 }
 
+/// The client waits for answers from T1 on, and closes the connections when it continues.
+#[test]
+fn a_stop_in_front_of_the_writing_uses_up_the_patience() {
+    let stopped_for = |ms: u64| {
+        let mut tale = Tale::new();
+        tale.begins(C1).stops(C1).at(ms).continues(C1);
+        for id in [C1, C1_AGAIN] {
+            if id == C1_AGAIN {
+                tale.begins(id);
+            }
+            for at in ['A', 'B', 'C'] {
+                tale.writes(id, at, OpKind::Set);
+            }
+            let is_first = id == C1;
+            let outcome = if is_first { Settlement::Cancelled } else { Settlement::TooFewNodes };
+            tale.settles(id, outcome);
+        }
+        tale.finds(FaultTolerant)
+    };
+    assert!(stopped_for(499).is_violated());
+    assert!(!stopped_for(500).is_violated());
+    assert!(!stopped_for(60_000).is_violated());
+}
+
 #[test]
 fn an_answer_that_a_restart_behind_a_proxy_took_along_excuses_the_next_ones() {
     let fails_at = |ms, hidden| {
