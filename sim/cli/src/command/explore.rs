@@ -223,7 +223,7 @@ impl fmt::Display for Kept {
             count(*clients as u64, "client"),
             count(*faults as u64, "fault"),
             count(*events as u64, "event"),
-            count(*candidates as u64, "candidate"),
+            count(*candidates, "candidate"),
             file.display(),
         )
     }
