@@ -170,8 +170,7 @@ impl Reach {
         let is_dropped = at_ns < held_ns && connection.let_go_ns < held_ns;
         let is_closed = connection.let_go_ns <= at_ns || at_ns < connection.dialled_ns;
         let dials_again = is_lost || is_dropped || is_closed;
-        let paths = if dials_again { &self.either_way } else { &self.requests };
-        self.by(paths, client, node)
+        if dials_again { self.by(&self.either_way, client, node) } else { held_ns }
     }
 
     fn by(&self, paths: &Paths, client: ClientId, node: NodeId) -> u64 {
