@@ -9,9 +9,11 @@ mod executor;
 mod faults;
 mod history_builder;
 mod identity;
+pub mod in_process;
 mod limits;
 mod master;
 mod meaning;
+mod memory;
 mod node;
 mod node_faults;
 mod observer;
@@ -19,6 +21,7 @@ mod pushes;
 mod recorder;
 mod run_clock;
 mod socket;
+mod start;
 mod support;
 mod tls;
 mod verdict;
@@ -30,27 +33,22 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 
 use lock_judge::history::NodeId;
-use lock_judge::ids::IdVec;
 use lock_judge::scenario::{Case, Scenario};
-use redis_sim::Master;
 use redis_sim::profile::Profile;
-use redis_sim::server::Server;
 
-use self::faults::Faults;
+use self::identity::RunMark;
 pub use self::master::{Alone, Misuse};
-use self::node::{MessageDelays, Node, NodeParts};
-use self::recorder::{Recorder, WORKERS_MAX};
+use self::recorder::WORKERS_MAX;
 use self::run_clock::RunClock;
-use self::socket::Door;
+use self::socket::{Door, Network};
 pub use self::support::ENGINE;
-pub use self::verdict::{Verdict, from_outside, is_untested, unjudged, untested};
+pub use self::verdict::{Verdict, from_outside, is_untested, note, unjudged, untested_in_words};
 pub use self::worker_processes::{WorkerEnd, check};
 pub use self::world::Describe;
 use self::world::World;
@@ -143,31 +141,17 @@ impl Fleet {
         let runtime = Builder::new_multi_thread().worker_threads(workers).enable_all().build()?;
         let guard = runtime.enter();
         let clock = Arc::new(RunClock::begin());
-        let names = plan.scenario.clients.iter().map(|client| client.id.clone()).collect();
-        let resource = &plan.scenario.lock.resource;
-        let recorder = Recorder::new(Arc::clone(&clock), resource, names, !setup.waits_for_start);
-        let recorder = Arc::new(recorder);
-        let (mut nodes, mut doors) = (IdVec::new(), Vec::new());
-        for id in plan.node_ids() {
+        let on_loopback = |id: NodeId| {
             let port = match setup.base_port {
                 0 => 0,
                 base => base.saturating_add(id.0.into()),
             };
-            let (door, address) = listen(port)?;
-            let parts = parts(setup, &plan, &clock, id);
-            let told = Some(Arc::clone(&recorder));
-            nodes.push(Arc::new(Node::new(id, Arc::clone(&clock), told, address, parts)));
-            doors.push(door);
-        }
+            listen(port).map(|(door, address)| (Network::Kernel, door, address))
+        };
+        let (world, doors) = start::build(setup, plan, clock, RunMark::unique(), on_loopback)?;
         let (door, observer) = listen(setup.observer_port)?;
-        let world = Arc::new(World::new(setup, plan, clock, recorder, nodes));
-        for (node, door) in world.nodes.values().zip(doors) {
-            runtime.block_on(node.open_door(door));
-            runtime.spawn(Arc::clone(node).expire_keys());
-            runtime.spawn(Arc::clone(&world).sync_disk(Arc::clone(node)));
-        }
+        runtime.block_on(start::begin(&world, doors));
         runtime.spawn(observer::accept(Arc::clone(&world), door));
-        runtime.spawn(Faults::new(Arc::clone(&world)).run());
         drop(guard);
         let _leftovers = Leftovers(Arc::clone(&world));
         Ok(Self { world, observer, _leftovers, runtime })
@@ -258,27 +242,4 @@ fn listen(port: u16) -> Result<(Door, SocketAddr), Refusal> {
     let door = Door::at(address).map_err(refused)?;
     let address = door.address().map_err(refused)?;
     Ok((door, address))
-}
-
-/// Creates the clocks, the server and the message delays of a node.
-fn parts(setup: &Setup, plan: &Plan, clock: &RunClock, node: NodeId) -> NodeParts {
-    let (offset_ns, _) = plan.clocks[node.first_host()];
-    let clocks = clock.clocks(offset_ns);
-    let uptime_ms = plan.scenario.cluster.uptime.0 / 1_000_000;
-    let started_wall_ms = clocks.wall_ms(clock.now_ns()).saturating_sub(uptime_ms);
-    let run_id = identity::run_id(node, 0);
-    let master = Master::new(plan.servers[node.first_server()].storage, run_id, started_wall_ms);
-    let mut server = Server::new(master, setup.profile);
-    server.set_seed(setup.seed ^ u64::from(node.0));
-    let clients = plan.scenario.client_ids().zip(&plan.scenario.clients).map(|(client, it)| {
-        (it.id.clone(), plan.delays[plan.client_host(client)][node.first_host()])
-    });
-    let usual = plan.scenario.cluster.network.delay;
-    let delays = MessageDelays {
-        choices: Choices::new(setup.seed),
-        clients: clients.collect(),
-        usual: (usual.min.0, usual.max.0),
-        drawn: AtomicU32::new(0),
-    };
-    NodeParts { clocks, server, delays }
 }

@@ -30,7 +30,7 @@ use clap::{CommandFactory, Parser};
 use clap_complete::Shell;
 
 pub use exit::Exit;
-pub use lines::told;
+pub use lines::{told, told_with};
 pub use run::keep;
 
 use arguments::{Arguments, Command};

@@ -1,6 +1,7 @@
 //! The command `redlock-sim`, and the reports that it writes.
 //!
-//! The library is for the command's own tests; nothing else should depend on it.
+//! The library is for the command's own tests and for `redlock-sim-test`; nothing else should depend
+//! on it.
 
 #![forbid(unsafe_code)]
 

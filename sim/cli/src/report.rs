@@ -43,7 +43,9 @@ pub(crate) use events::events_table;
 pub(crate) use results::Results;
 pub(crate) use staged::Staged;
 
-use earlier::{Earlier, OutError};
+pub use earlier::OutError;
+
+use earlier::Earlier;
 
 use crate::build;
 
@@ -66,7 +68,7 @@ fn page_file(name: &str) -> String {
 ///
 /// If a file cannot be written, or if there are reports that this command did not write; then all
 /// files are as they were before.
-pub(crate) fn write(out: &Path, played: &[Played]) -> Result<(), OutError> {
+pub fn write(out: &Path, played: &[Played]) -> Result<(), OutError> {
     let earlier = Earlier::read(out)?;
     let staged = Staged::default();
     let results = results::Results::new(played);

@@ -70,7 +70,12 @@ pub(super) enum Entrance<'a> {
 
 impl Executor {
     pub(super) fn new(mut server: Server, clock: Arc<RunClock>) -> Self {
-        let script = Arc::new(ScriptControl::watched());
+        let script = match clock.is_simulated() {
+            // No time passes while a script runs: it ends after a fixed number of instructions.
+            true => ScriptControl::default(),
+            false => ScriptControl::watched(),
+        };
+        let script = Arc::new(script);
         server.set_script_control(Arc::clone(&script));
         let manners = Manners::default();
         manners.learn(&server);
@@ -162,8 +167,11 @@ impl Executor {
         let done = if is_one_of(&SCRIPTED) {
             self.patience_ns.store(patience_ns(server), Ordering::Release);
             self.since_ns.store(self.clock.now_ns().max(1), Ordering::Release);
-            // This thread may be the one that polls the sockets of all connections.
-            tokio::task::block_in_place(|| execute(server))
+            match self.clock.is_simulated() {
+                true => execute(server),
+                // This thread may be the one that polls the sockets of all connections.
+                false => tokio::task::block_in_place(|| execute(server)),
+            }
         } else {
             execute(server)
         };

@@ -19,11 +19,11 @@ use redis_sim::server::{Answer, Server, Session, Turn};
 use redis_sim::{Master, Storage, Writer};
 use tokio::runtime::{Builder, Runtime};
 
-use super::identity;
+use super::identity::RunMark;
 use super::node::Process;
 use super::node::{MessageDelays, Node, NodeParts};
 use super::run_clock::RunClock;
-use super::socket::Door;
+use super::socket::{Door, Network};
 use crate::choice::Choices;
 
 /// The default port of Redis.
@@ -118,7 +118,7 @@ impl Alone {
         let clock = Arc::new(RunClock::begin());
         let clocks = clock.clocks(0);
         let wall_ns = clocks.read(lock_judge::history::ClockKind::Wall, 0);
-        let run_id = identity::run_id(NodeId(0), 0);
+        let run_id = RunMark::unique().run_id(NodeId(0), 0);
         let mut server =
             Server::new(Master::new(Storage::default(), run_id, wall_ns / 1_000_000), profile);
         // No two processes have the same id, so that no two draw the same numbers.
@@ -144,7 +144,13 @@ impl Alone {
             usual: (0, 0),
             drawn: AtomicU32::new(0),
         };
-        let node = Node::new(NodeId(0), clock, None, address, NodeParts { clocks, server, delays });
+        let node = Node::new(
+            NodeId(0),
+            clock,
+            None,
+            (Network::Kernel, address),
+            NodeParts { clocks, server, delays },
+        );
         let node = Arc::new(node.with_process(Process::at(address.ip())));
         if let Some(path) = options.socket {
             let door = Door::at_path(&path);

@@ -27,7 +27,7 @@ use super::node_faults::{Life, NodeFaults};
 use super::pushes::Pushes;
 use super::recorder::Recorder;
 use super::run_clock::RunClock;
-use super::socket::Door;
+use super::socket::{Door, Network};
 use crate::choice::{Choice, Choices, Label};
 use crate::world::HostClocks;
 use crate::world::key_ended;
@@ -55,6 +55,7 @@ pub(super) struct Node {
     node_faults: Mutex<NodeFaults>,
     is_stalled: AtomicBool,
     delays: MessageDelays,
+    network: Network,
     /// Address of the listening socket. `door` is the task that accepts connections, while the node
     /// listens.
     address: SocketAddr,
@@ -91,7 +92,7 @@ impl Node {
         id: NodeId,
         clock: Arc<RunClock>,
         recorder: Option<Arc<Recorder>>,
-        address: SocketAddr,
+        (network, address): (Network, SocketAddr),
         NodeParts { clocks, server, delays }: NodeParts,
     ) -> Self {
         Self {
@@ -106,6 +107,7 @@ impl Node {
             node_faults: Mutex::new(NodeFaults::default()),
             is_stalled: AtomicBool::new(false),
             delays,
+            network,
             address,
             door: tokio::sync::Mutex::new(None),
             connections: AtomicUsize::new(0),
@@ -292,7 +294,7 @@ impl Node {
             if door.is_some() || !self.is_alive(incarnation) {
                 return;
             }
-            if let Ok(found) = Door::at(self.address) {
+            if let Ok(found) = self.network.listen(self.address) {
                 *door = Some(tokio::spawn(Arc::clone(self).accept(found)));
                 return;
             }

@@ -90,6 +90,11 @@ impl Peer {
     pub(super) fn new(node: NodeId, id: u64) -> Self {
         Self { node, id, name: None, last: None }
     }
+
+    /// Returns the connection with the name that the network knows, if any.
+    pub(super) fn named(self, name: Option<String>) -> Self {
+        Self { name, ..self }
+    }
 }
 
 impl Told {

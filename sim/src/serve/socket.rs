@@ -1,4 +1,4 @@
-//! Listeners and connections: TCP, Unix sockets, and TLS.
+//! Listeners and connections: TCP, Unix sockets, TLS, and a network in memory.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -11,11 +11,32 @@ use rustls::{ServerConfig, ServerConnection};
 use tokio::io::{Interest, Ready};
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 
+use super::memory::{Accepted, Listener, Memory};
+
 /// Maximum number of connections that the kernel queues before we accept them.
 const BACKLOG: u32 = 1_024;
 
+/// The network that connects masters and workers.
+#[derive(Clone, Debug)]
+pub(super) enum Network {
+    /// The machine's own.
+    Kernel,
+    Memory(Arc<Memory>),
+}
+
+impl Network {
+    /// Listens at `address`; on the machine's own network at any free port if its port is 0.
+    pub(super) fn listen(&self, address: SocketAddr) -> io::Result<Door> {
+        match self {
+            Self::Kernel => Door::at(address),
+            Self::Memory(memory) => memory.listen(address).map(Door::Memory),
+        }
+    }
+}
+
 /// A listening socket.
 pub(super) enum Door {
+    Memory(Listener),
     Tcp(TcpListener),
     Path(UnixListener),
     Tls(TcpListener, Arc<ServerConfig>),
@@ -23,6 +44,7 @@ pub(super) enum Door {
 
 /// One connection. Only [`Socket::ready`] waits.
 pub(super) enum Socket {
+    Memory(Accepted),
     Tcp(TcpStream),
     Path(UnixStream),
     Tls(TcpStream, Box<ServerConnection>),
@@ -54,6 +76,7 @@ impl Door {
     /// If the listener is a Unix socket, which has no address.
     pub(super) fn address(&self) -> io::Result<SocketAddr> {
         match self {
+            Self::Memory(listener) => Ok(listener.address),
             Self::Tcp(listener) | Self::Tls(listener, _) => listener.local_addr(),
             Self::Path(_) => Err(io::ErrorKind::AddrNotAvailable.into()),
         }
@@ -62,6 +85,7 @@ impl Door {
     /// Accepts the next connection.
     pub(super) async fn accept(&self) -> io::Result<Socket> {
         match self {
+            Self::Memory(listener) => listener.accept().await.map(Socket::Memory),
             Self::Tcp(listener) => listener.accept().await.map(|(stream, _)| Socket::Tcp(stream)),
             Self::Path(listener) => listener.accept().await.map(|(stream, _)| Socket::Path(stream)),
             Self::Tls(listener, config) => {
@@ -85,13 +109,21 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 impl Socket {
+    /// Returns the name of the client, if the network knows it.
+    pub(super) fn client(&self) -> Option<&str> {
+        match self {
+            Self::Memory(accepted) => Some(&accepted.client),
+            Self::Tcp(_) | Self::Path(_) | Self::Tls(..) => None,
+        }
+    }
+
     /// Returns the address of the peer, in the form of `CLIENT LIST`.
     pub(super) fn peer(&self) -> String {
         match self {
             Self::Tcp(stream) | Self::Tls(stream, _) => {
                 stream.peer_addr().map_or_else(|_| String::new(), |it| it.to_string())
             }
-            Self::Path(_) => String::from("?:0"),
+            Self::Memory(_) | Self::Path(_) => String::from("?:0"),
         }
     }
 
@@ -101,6 +133,7 @@ impl Socket {
             Self::Tcp(stream) | Self::Tls(stream, _) => {
                 stream.local_addr().map_or_else(|_| String::new(), |it| it.to_string())
             }
+            Self::Memory(accepted) => accepted.address.to_string(),
             Self::Path(_) => String::from("?:0"),
         }
     }
@@ -109,21 +142,26 @@ impl Socket {
     pub(super) fn set_nodelay(&self) -> io::Result<()> {
         match self {
             Self::Tcp(stream) | Self::Tls(stream, _) => stream.set_nodelay(true),
-            Self::Path(_) => Ok(()),
+            Self::Memory(_) | Self::Path(_) => Ok(()),
         }
     }
 
     /// Makes the connection end with a reset.
-    pub(super) fn set_reset(&self) {
-        if let Self::Tcp(stream) | Self::Tls(stream, _) = self {
-            // The peer may be gone already.
-            let _ = stream.set_zero_linger();
+    pub(super) fn set_reset(&mut self) {
+        match self {
+            Self::Memory(accepted) => accepted.end.set_reset(),
+            Self::Tcp(stream) | Self::Tls(stream, _) => {
+                // The peer may be gone already.
+                let _ = stream.set_zero_linger();
+            }
+            Self::Path(_) => {}
         }
     }
 
     /// Waits until the connection can be read or written.
     pub(super) async fn ready(&self, interest: Interest) -> io::Result<Ready> {
         match self {
+            Self::Memory(accepted) => Ok(accepted.end.ready(interest).await),
             Self::Tcp(stream) | Self::Tls(stream, _) => stream.ready(interest).await,
             Self::Path(stream) => stream.ready(interest).await,
         }
@@ -132,6 +170,7 @@ impl Socket {
     /// Appends received bytes to `buffer`. Returns their number; 0 means that no more will come.
     pub(super) fn try_read(&mut self, buffer: &mut BytesMut) -> io::Result<usize> {
         match self {
+            Self::Memory(accepted) => accepted.end.try_read(buffer),
             Self::Tcp(stream) => stream.try_read_buf(buffer),
             Self::Path(stream) => stream.try_read_buf(buffer),
             Self::Tls(stream, session) => read_secure(stream, session, buffer),
@@ -141,6 +180,7 @@ impl Socket {
     /// Writes some of `bytes`, and returns how many.
     pub(super) fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
+            Self::Memory(accepted) => accepted.end.try_write(bytes),
             Self::Tcp(stream) => stream.try_write(bytes),
             Self::Path(stream) => stream.try_write(bytes),
             Self::Tls(stream, session) => {
@@ -164,7 +204,7 @@ impl Socket {
     pub(super) fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Tls(stream, session) => flush(stream, session),
-            Self::Tcp(_) | Self::Path(_) => Ok(()),
+            Self::Memory(_) | Self::Tcp(_) | Self::Path(_) => Ok(()),
         }
     }
 }

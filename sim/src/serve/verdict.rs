@@ -8,7 +8,7 @@ use lock_judge::scenario::{self, Property};
 
 use super::history_builder::{MEASURED, is_judged};
 use super::support::ENGINE;
-use crate::search::{CaseResult, Observed, Played};
+use crate::search::{CaseResult, Failure, Observed, Played};
 
 /// The judged history of a run, complete or so far.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub fn from_outside(measured: Measured) -> Measured {
 
 /// Returns the properties that nothing put to the test although somebody expects them to be: those
 /// that the scenario names, and `exclusive-section`, without which no worker ever entered.
-pub fn untested(result: &CaseResult) -> impl Iterator<Item = Property> {
+fn untested(result: &CaseResult) -> impl Iterator<Item = Property> {
     let named = &result.case.scenario.expect.properties;
     let is_expected = |property| {
         let named = named.get(&property).is_some_and(|it| it.verdict != scenario::Verdict::Any);
@@ -43,6 +43,26 @@ pub fn untested(result: &CaseResult) -> impl Iterator<Item = Property> {
     };
     let vacuous = result.properties.iter().filter(|it| it.observed == Observed::Vacuous);
     vacuous.map(|it| it.property).filter(move |&property| is_expected(property))
+}
+
+/// Names the properties that should have been put to the test; `None` if all were.
+#[must_use]
+pub fn untested_in_words(result: &CaseResult) -> Option<String> {
+    let untested: Vec<Property> = untested(result).collect();
+    if untested.contains(&Property::ExclusiveSection) {
+        return Some(String::from("no worker said ENTER"));
+    }
+    let names: Vec<&str> = untested.iter().map(|it| it.name()).collect();
+    (!names.is_empty()).then(|| format!("nothing put {} to the test", names.join(", ")))
+}
+
+/// Adds what makes a run incomplete to its result. A run that was cut short is not judged.
+pub fn note(result: &mut CaseResult, is_cut_short: bool, incomplete: Vec<String>) {
+    if is_cut_short {
+        result.properties.iter_mut().for_each(|it| it.first = None);
+    }
+    result.failures.retain(|it| *it != Failure::NothingHappened);
+    result.failures.extend(incomplete.into_iter().map(|why| Failure::Incomplete { why }));
 }
 
 /// Returns true for a served run that violated nothing because too little happened in it.
@@ -58,5 +78,22 @@ impl Verdict {
     pub fn is_empty(&self) -> bool {
         let mut events = self.played.kept.iter().flat_map(|(_, events)| events);
         !events.any(|event| matches!(event.kind, EventKind::Written { .. }))
+    }
+
+    /// Returns the result of a run to which `incomplete` happened. `unasked` explains why a run in
+    /// which nobody asked for the lock is incomplete.
+    #[must_use]
+    pub fn played(self, mut incomplete: Vec<String>, unasked: &str) -> Played {
+        let (is_empty, is_cut_short) = (self.is_empty(), self.is_cut_short);
+        let mut played = self.played;
+        if is_cut_short {
+            incomplete.push(String::from("too many events for a history: nothing is judged"));
+        } else if is_empty {
+            incomplete.push(unasked.to_owned());
+        } else {
+            incomplete.extend(untested_in_words(&played.result));
+        }
+        note(&mut played.result, is_cut_short, incomplete);
+        played
     }
 }

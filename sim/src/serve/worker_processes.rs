@@ -4,6 +4,7 @@ use lock_judge::history::ClientId;
 use lock_judge::scenario::Case;
 use rustix::process::Pid;
 
+use super::world::World;
 use super::{Fleet, Refusal, plan};
 
 /// Circumstances of the end of a worker's process.
@@ -42,15 +43,7 @@ impl Fleet {
     ///
     /// If the scenario has no such client.
     pub fn worker_ended(&self, name: &str, is_clean: bool) -> WorkerEnd {
-        let world = &self.world;
-        let client = self.client(name);
-        let by_fault = world.workers.is_killed(client);
-        world.workers.forget(client);
-        let was_inside = world.recorder.is_inside(client);
-        if !by_fault && (was_inside || !is_clean) {
-            world.recorder.killed(client, world.plan.client_host(client));
-        }
-        WorkerEnd { by_fault, was_inside }
+        self.world.worker_ended(self.client(name), is_clean)
     }
 
     /// Returns the ids of the faults that should happen in this run and have not begun.
@@ -61,5 +54,18 @@ impl Fleet {
 
     fn client(&self, name: &str) -> ClientId {
         self.world.plan.scenario.client_named(name).expect("a client of the scenario")
+    }
+}
+
+impl World {
+    /// Notes that the process of `client` has ended; `is_clean` is false if it failed.
+    pub(super) fn worker_ended(&self, client: ClientId, is_clean: bool) -> WorkerEnd {
+        let by_fault = self.workers.is_killed(client);
+        self.workers.forget(client);
+        let was_inside = self.recorder.is_inside(client);
+        if !by_fault && (was_inside || !is_clean) {
+            self.recorder.killed(client, self.plan.client_host(client));
+        }
+        WorkerEnd { by_fault, was_inside }
     }
 }

@@ -18,21 +18,31 @@ pub(super) struct Workers {
 /// A worker's process.
 #[derive(Clone, Copy, Debug)]
 struct Process {
-    pid: Pid,
-    /// True if the process leads a group of its own, which faults stop and kill as a whole.
-    is_group: bool,
+    body: Body,
     /// Number of active faults that stop it.
     stops: u32,
     /// True once a fault has killed it.
     is_killed: bool,
 }
 
+/// What a fault stops and kills.
+#[derive(Clone, Copy, Debug)]
+enum Body {
+    /// One process of the system.
+    Alone(Pid),
+    /// A process group of the system.
+    Group(Pid),
+    /// A process in simulated time, which looks at its own state.
+    Simulated,
+}
+
 impl Process {
     fn signal(self, signal: Signal) {
         // A process that has ended needs no signal.
-        let _ = match self.is_group {
-            true => kill_process_group(self.pid, signal),
-            false => kill_process(self.pid, signal),
+        let _ = match self.body {
+            Body::Alone(pid) => kill_process(pid, signal),
+            Body::Group(pid) => kill_process_group(pid, signal),
+            Body::Simulated => Ok(()),
         };
     }
 }
@@ -61,21 +71,26 @@ impl Workers {
         let pid = pid.ok_or(NoWorker::NoProcess)?;
         match self.lock().get(&client) {
             // The group is known already, and is more than this process.
-            Some(known) if known.is_group => return Ok(()),
+            Some(Process { body: Body::Group(_) | Body::Simulated, .. }) => return Ok(()),
             Some(known) if known.stops > 0 => return Err(NoWorker::Stopped),
             _ => {}
         }
-        self.insert(client, pid, false);
+        self.insert(client, Body::Alone(pid));
         Ok(())
     }
 
     /// Notes the process group of `client`.
     pub(super) fn adopt(&self, client: ClientId, group: Pid) {
-        self.insert(client, group, true);
+        self.insert(client, Body::Group(group));
     }
 
-    fn insert(&self, client: ClientId, pid: Pid, is_group: bool) {
-        let process = Process { pid, is_group, stops: 0, is_killed: false };
+    /// Notes the process of `client` in simulated time.
+    pub(super) fn simulate(&self, client: ClientId) {
+        self.insert(client, Body::Simulated);
+    }
+
+    fn insert(&self, client: ClientId, body: Body) {
+        let process = Process { body, stops: 0, is_killed: false };
         self.lock().insert(client, process);
         self.named.notify_waiters();
     }
@@ -125,6 +140,11 @@ impl Workers {
         record();
     }
 
+    /// Returns true while a fault stops the process of `client`.
+    pub(super) fn is_stopped(&self, client: ClientId) -> bool {
+        self.lock().get(&client).is_some_and(|it| it.stops > 0)
+    }
+
     /// Returns true if a fault has killed the process of `client`.
     pub(super) fn is_killed(&self, client: ClientId) -> bool {
         self.lock().get(&client).is_some_and(|it| it.is_killed)
@@ -155,7 +175,7 @@ mod tests {
         let (workers, client) = (Workers::default(), ClientId(0));
         let mut process = Command::new("sleep").arg("1000").spawn().expect("it is there");
         let pid = Pid::from_child(&process);
-        workers.insert(client, pid, false);
+        workers.insert(client, Body::Alone(pid));
         let mut records = 0;
         for _ in 0..2 {
             workers.kill(client, || {

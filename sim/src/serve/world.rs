@@ -17,12 +17,13 @@ use redis_sim::server::Server;
 use redis_sim::{Persistence, SmallBytes};
 use tokio::sync::Notify;
 
+use super::Setup;
+use super::identity::RunMark;
 use super::node::Node;
 use super::recorder::Recorder;
 use super::run_clock::RunClock;
 use super::verdict::Verdict;
 use super::workers::{NoWorker, Workers};
-use super::{Setup, identity};
 use crate::keys::writer_of;
 use crate::plan::{FaultEffect, Plan, PlannedFault};
 
@@ -39,6 +40,7 @@ pub(super) struct World {
     describe: Describe,
     /// Directory for reports.
     pub(super) out: PathBuf,
+    mark: RunMark,
     /// The processes of workers.
     pub(super) workers: Workers,
     /// Faults that are to begin now, in the order of asking.
@@ -77,6 +79,7 @@ impl World {
         clock: Arc<RunClock>,
         recorder: Arc<Recorder>,
         nodes: IdVec<NodeId, Arc<Node>>,
+        mark: RunMark,
     ) -> Self {
         let stages = Mutex::new(IdVec::filled(plan.faults.len(), Stage::Waiting));
         Self {
@@ -90,6 +93,7 @@ impl World {
             is_ended: AtomicBool::new(false),
             describe: setup.describe,
             out: setup.out.clone(),
+            mark,
             workers: Workers::default(),
             asked: Mutex::default(),
             asks: Notify::new(),
@@ -297,7 +301,7 @@ impl World {
         let incarnation = server.incarnation() + 1;
         let id = node.id;
         server.restart(
-            identity::run_id(id, incarnation),
+            self.mark.run_id(id, incarnation),
             wall_ms,
             |ended| node.tell_of(&ended),
             |key, entry| {

@@ -19,7 +19,8 @@ pub fn told(played: &Played, which: &str) -> String {
 }
 
 /// As [`told`]; histories are named by their paths in the directory `out`.
-pub(super) fn told_with(played: &Played, which: &str, out: &Path) -> String {
+#[must_use]
+pub fn told_with(played: &Played, which: &str, out: &Path) -> String {
     let unexpected = |found: &&PropertyResult| !found.failures.is_empty();
     let is_expected = |it: &&QuantityResult| it.expected.is_some();
     let quantities = indented(&quantities(&played.result, is_expected));

@@ -136,20 +136,10 @@ fn judged(result: &CaseResult) -> String {
     judged.properties = seen;
     let mut text = lines::verdicts(&judged);
     text += &format!("\n  not judged from outside: {}", unseen.join(", "));
-    if let Some(untested) = untested(result) {
+    if let Some(untested) = serve::untested_in_words(result) {
         text += &format!("\n  inconclusive: {untested}");
     }
     text
-}
-
-/// Names the properties that should have been put to the test; `None` if all were.
-pub(super) fn untested(result: &CaseResult) -> Option<String> {
-    let untested: Vec<Property> = serve::untested(result).collect();
-    if untested.contains(&Property::ExclusiveSection) {
-        return Some(String::from("no worker said ENTER"));
-    }
-    let names: Vec<&str> = untested.iter().map(|it| it.name()).collect();
-    (!names.is_empty()).then(|| format!("nothing put {} to the test", names.join(", ")))
 }
 
 /// Returns true if two leases that were both held have already been told, and `found` says that they

@@ -11,7 +11,7 @@ use super::{INDEX, RESULTS};
 
 /// Reason why a directory cannot take the reports of a run.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum OutError {
+pub enum OutError {
     /// The directory has a file that this command did not write, under the name of a report.
     #[error("{} was not written by redlock-sim", .0.display())]
     Foreign(PathBuf),

@@ -48,7 +48,7 @@ pub(in crate::serve) async fn serve(socket: Socket, node: &Arc<Node>, id: u64) {
     let mut connection = Connection::new(socket, node, id);
     // An error ends only this connection.
     let _ = connection.run().await;
-    let Connection { socket, session, resets, incarnation, held, .. } = connection;
+    let Connection { mut socket, session, resets, incarnation, held, .. } = connection;
     // Released before the socket closes, because the client may reconnect as soon as it sees the
     // end.
     drop(held);
@@ -116,9 +116,11 @@ struct Connection<'a> {
 
 impl<'a> Connection<'a> {
     fn new(socket: Socket, node: &'a Arc<Node>, id: u64) -> Self {
+        let name = socket.client().map(String::from);
+        let client = name.as_deref().and_then(|name| node.client_named(name));
         let (incarnation, version, link) = {
             let node_faults = node.node_faults();
-            (node_faults.incarnation, node_faults.version(), node_faults.link(None))
+            (node_faults.incarnation, node_faults.version(), node_faults.link(client))
         };
         let (address, local_address) = (socket.peer(), socket.local());
         let mut requests = Requests::default();
@@ -128,8 +130,8 @@ impl<'a> Connection<'a> {
             socket,
             requests,
             session: Session::new(id).from(address).at(local_address),
-            peer: Peer::new(node.id, id),
-            client: None,
+            peer: Peer::new(node.id, id).named(name),
+            client,
             incarnation,
             version,
             link,

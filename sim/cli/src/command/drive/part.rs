@@ -8,9 +8,10 @@ use std::path::Path;
 use lock_judge::history::file;
 use redlock_sim::part::Part;
 use redlock_sim::search::{Failure, Played};
+use redlock_sim::serve::note;
 use serde::{Deserialize, Serialize};
 
-use super::play::{Driven, note};
+use super::play::Driven;
 use super::{Job, Session};
 use crate::command::arguments::{Drive, Merge};
 use crate::command::exit::{Exit, Stop};

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lock_judge::text;
-use redlock_sim::search::{CaseResult, Failure, Played};
+use redlock_sim::search::Played;
 use redlock_sim::serve::{self, Fleet, Setup, Verdict};
 
 use super::Job;
@@ -18,7 +18,7 @@ use super::watchdog::Watchdog;
 use super::words::Words;
 use super::worker::{self, End, Start, Worker};
 use crate::command::exit::Stop;
-use crate::command::serve::{describe, refused, untested};
+use crate::command::serve::{describe, refused};
 
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
@@ -28,6 +28,10 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Maximum size of a worker's log.
 const LOG_BYTES_MAX: u64 = 64 << 20;
+
+/// Reason why a run in which nobody asked for the lock is incomplete.
+const UNASKED: &str = "no worker asked for the lock: the masters' addresses are in DRIVE_NODES and \
+                       `{nodes}`, the lock's name is in DRIVE_RESOURCE and `{resource}`";
 
 /// Settings that all runs share.
 pub(super) struct Drive<'a> {
@@ -192,7 +196,7 @@ impl<'a> Run<'a> {
             None => self.judged(),
         };
         let is_cut_short = verdict.is_cut_short;
-        let played = played(verdict, self.incomplete);
+        let played = verdict.played(self.incomplete, UNASKED);
         Ok(Some(Driven { played, is_cut_short, notes: self.notes }))
     }
 
@@ -285,31 +289,4 @@ fn said(worker: &Worker<'_>) -> String {
         Some(words) => format!("its last words are “{words}” ({})", log.display()),
         None => format!("it printed nothing ({})", log.display()),
     }
-}
-
-/// Returns the result of a run to which `incomplete` happened.
-fn played(verdict: Verdict, mut incomplete: Vec<String>) -> Played {
-    let (is_empty, is_cut_short) = (verdict.is_empty(), verdict.is_cut_short);
-    let mut played = verdict.played;
-    if is_cut_short {
-        incomplete.push(String::from("too many events for a history: nothing is judged"));
-    } else if is_empty {
-        incomplete.push(String::from(
-            "no worker asked for the lock: the masters' addresses are in DRIVE_NODES and `{nodes}`, \
-             the lock's name is in DRIVE_RESOURCE and `{resource}`",
-        ));
-    } else {
-        incomplete.extend(untested(&played.result));
-    }
-    note(&mut played.result, is_cut_short, incomplete);
-    played
-}
-
-/// Adds what makes a run incomplete to its result.
-pub(super) fn note(result: &mut CaseResult, is_cut_short: bool, incomplete: Vec<String>) {
-    if is_cut_short {
-        result.properties.iter_mut().for_each(|it| it.first = None);
-    }
-    result.failures.retain(|it| *it != Failure::NothingHappened);
-    result.failures.extend(incomplete.into_iter().map(|why| Failure::Incomplete { why }));
 }
