@@ -13,7 +13,6 @@ use super::pass;
 
 /// A process that runs. Dropping it ends everything that the worker has spawned.
 pub(super) struct Process {
-    // Dropped first, in the runtime's context.
     tasks: LocalSet,
     main: JoinHandle<()>,
     runtime: Runtime,
@@ -67,6 +66,14 @@ impl Process {
                 Err(error) => error.to_string(),
             }),
         })
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Destructors may start tasks, which never run.
+        let _context = self.runtime.enter();
+        self.tasks = LocalSet::new();
     }
 }
 

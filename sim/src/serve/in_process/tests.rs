@@ -128,13 +128,23 @@ fn a_pause_stops_everything_that_a_worker_has_spawned() {
     assert_eq!(violated(&played), [("section-within-lease", vec![String::from("pause")])]);
 }
 
+/// Starts a task when it is dropped, as leases do.
+struct Spawns;
+
+impl Drop for Spawns {
+    fn drop(&mut self) {
+        #[expect(clippy::disallowed_methods, reason = "a worker does what it likes")]
+        drop(tokio::spawn(async { unreachable!("a dead process runs a task") }));
+    }
+}
+
 #[test]
 fn a_killed_worker_is_out_of_its_section() {
     let rest = "[[fault]]\nid = \"oom\"\nat = \"60m\"\nkill = { host = \"c1\" }\n";
     let worker = |host: Host| async move {
         if host.name() == "c1" {
             assert!(lock(&host, "one").await);
-            let _section = host.enter("one");
+            let _section = (host.enter("one"), Spawns);
             host.begin_fault("oom").await.expect("it waits");
             unreachable!("a dead process goes on");
         }
