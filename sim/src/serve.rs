@@ -17,6 +17,7 @@ mod memory;
 mod node;
 mod node_faults;
 mod observer;
+mod points;
 mod pushes;
 mod recorder;
 mod run_clock;

@@ -85,9 +85,9 @@ fn what_cannot_be_done_is_refused_by_name() {
             "`suspend` of a client",
         ),
         (
-            "[[fault]]\nid = \"f\"\nat = { client = \"c1\", before = \"t2\" }\n\
+            "[[fault]]\nid = \"f\"\nat = { client = \"c1\", before = \"t1\" }\n\
              clock-jump = { host = \"A\", by = \"1s\" }",
-            "`at = { client, before }`",
+            "a point that masters do not see",
         ),
     ] {
         let refused = Fleet::start(&setup(scenario(faults))).err().unwrap();
@@ -95,6 +95,23 @@ fn what_cannot_be_done_is_refused_by_name() {
         let text = refused.to_string();
         assert!(text.contains(what) && text.contains("(the fault `f`)"), "{text}");
     }
+}
+
+#[test]
+fn a_fault_begins_before_the_vote_by_which_an_attempt_is_decided() {
+    let (fleet, mut observer) = observed(
+        "[[fault]]\nid = \"jump\"\nat = { client = \"c1\", before = \"t2\", attempt = 2 }\n\
+         clock-jump = { host = \"A\", by = \"1s\" }",
+    );
+    let mut nodes: Vec<_> = fleet.addresses().iter().map(|it| Talk::of(*it, "c1")).collect();
+    let ask = |node: &mut Talk, value: &str| node.ask(&format!("SET res {value} PX 2000"));
+    nodes.iter_mut().for_each(|node| assert_eq!(ask(node, "first"), "+OK"));
+    nodes.iter_mut().for_each(|node| assert_eq!(node.ask("DEL res"), ":1"));
+    let decided = nodes.len() / 2;
+    nodes[..decided].iter_mut().for_each(|node| assert_eq!(ask(node, "second"), "+OK"));
+    assert!(observer.ask("FAULTS").contains("jump waiting"));
+    assert_eq!(ask(&mut nodes[decided], "second"), "+OK");
+    assert!(!observer.ask("FAULTS").contains("jump waiting"), "before the reply, not after it");
 }
 
 #[test]

@@ -34,6 +34,8 @@ pub(super) struct Faults {
 #[derive(Clone, Copy, Debug)]
 enum Next {
     Begins(u64),
+    /// The fault begins when it is asked for.
+    Asked,
     Ends(u64),
     /// The fault ends when a clock of the host reads this.
     EndsOn {
@@ -47,7 +49,7 @@ impl Faults {
     pub(super) fn new(world: Arc<World>) -> Self {
         let next = world.plan.faults.values().map(|fault| match fault.begin {
             Begin::At(at_ns) => Some(Next::Begins(at_ns)),
-            Begin::Before { .. } => None,
+            Begin::Before { .. } => Some(Next::Asked),
         });
         let under_way = world.plan.faults.values().map(|_| None).collect();
         Self { next: next.collect(), under_way, world }
@@ -69,16 +71,17 @@ impl Faults {
         }
         loop {
             let due = self.next.iter();
-            let due = due.filter_map(|(strike, next)| Some((self.at_ns((*next)?)?, strike)));
-            let Some((at_ns, strike)) = due.min() else { return };
+            let due = due.filter_map(|(strike, next)| Some((self.at_ns((*next)?)?, strike))).min();
+            let due_ns = due.map_or(u64::MAX, |(at_ns, _)| origin_ns.saturating_add(at_ns));
             tokio::select! {
                 biased;
-                fault = self.world.asked_fault() => {
+                fault = self.world.recorder.points.asked() => {
                     self.begin_now(fault, self.world.clock.now_ns() - origin_ns);
                     continue;
                 }
-                () = self.world.clock.sleep_until(origin_ns.saturating_add(at_ns)) => {}
+                () = self.world.clock.sleep_until(due_ns) => {}
             }
+            let Some((at_ns, strike)) = due else { return };
             let begins = matches!(self.next[strike], Some(Next::Begins(_)));
             self.next[strike] = if begins { self.end_of(strike, at_ns) } else { None };
             let strike_now = Strike { world: Arc::clone(&self.world), id: strike };
@@ -98,7 +101,7 @@ impl Faults {
     fn begin_now(&mut self, fault: FaultId, now_ns: u64) {
         let planned = |strike| &self.world.plan.faults[strike];
         let waits = |(strike, next): &(StrikeId, &mut Option<Next>)| {
-            planned(*strike).id == fault && matches!(next, Some(Next::Begins(_)))
+            planned(*strike).id == fault && matches!(next, Some(Next::Begins(_) | Next::Asked))
         };
         let waiting: Vec<_> = self.next.iter_mut().filter(waits).collect();
         let first = waiting.iter().map(|(strike, _)| planned(*strike).occurrence).min();
@@ -113,6 +116,7 @@ impl Faults {
     fn at_ns(&self, next: Next) -> Option<u64> {
         match next {
             Next::Begins(at_ns) | Next::Ends(at_ns) => Some(at_ns),
+            Next::Asked => None,
             Next::EndsOn { host, clock, local_ns } => {
                 let node = self.world.node_on(host);
                 let true_ns = node.clocks().true_at(clock, local_ns)?;
@@ -304,8 +308,11 @@ impl Strike {
             Effect::Kill { .. } => {}
             Effect::Links(_) => {
                 let strike = self.id;
+                // Recorded before the first message that passes again.
+                world.is_over(strike);
                 let nodes = world.nodes.values();
                 nodes.for_each(|node| node.change(|node_faults| node_faults.clear(strike)));
+                return;
             }
             Effect::Pause { client } => {
                 let host = world.plan.client_host(client);
@@ -314,15 +321,14 @@ impl Strike {
                 }
             }
             Effect::Stall { node } => {
-                let mut goes_on = false;
                 let node = &world.nodes[node];
                 node.change(|node_faults| {
                     node_faults.stalls -= 1;
-                    goes_on = node_faults.stalls == 0;
+                    if node_faults.stalls == 0 {
+                        // Recorded before the first request that is executed again.
+                        world.recorder.tell(EventKind::NodeUnstalled { node: node.id });
+                    }
                 });
-                if goes_on {
-                    world.recorder.tell(EventKind::NodeUnstalled { node: node.id });
-                }
             }
         }
         world.is_over(self.id);

@@ -13,7 +13,7 @@ use lock_judge::history::{
     Answer, AttemptId, ClientId, CommandId, EventKind, FencingToken, HostId, Id, NodeId, OpKind,
     Writer,
 };
-use lock_judge::scenario::CLIENTS_MAX;
+use lock_judge::scenario::{AttemptStep, CLIENTS_MAX};
 use redis_sim::Change;
 use redis_sim::script::sha_of;
 use redis_sim::server::Touched;
@@ -22,6 +22,7 @@ use tokio::sync::Notify;
 use self::log::preliminary;
 pub(super) use self::log::{Entry, Log, What, number_of};
 use super::meaning;
+use super::points::Points;
 use super::run_clock::RunClock;
 use crate::keys::writer_of;
 use crate::world::key_ended;
@@ -39,6 +40,7 @@ pub(super) struct Recorder {
     starts_itself: bool,
     /// Notified when the scenario starts.
     pub(super) started: Notify,
+    pub(super) points: Points,
     log: Mutex<Log>,
 }
 
@@ -115,10 +117,11 @@ impl Recorder {
         resource: &str,
         clients: Vec<String>,
         starts_itself: bool,
+        points: Points,
     ) -> Self {
         let log = Mutex::new(Log::with_workers(clients));
         let (resource, started) = (resource.to_owned(), Notify::new());
-        Self { clock, resource, starts_itself, started, log }
+        Self { clock, resource, starts_itself, started, points, log }
     }
 
     /// Returns true if `key` is a key of the lock.
@@ -144,7 +147,35 @@ impl Recorder {
 
     /// Records an event that happened at a master or to it.
     pub(super) fn tell(&self, kind: EventKind) {
-        self.lock().push(&self.clock, What::Told(kind));
+        let mut log = self.lock();
+        log.confirm(kind);
+        log.push(&self.clock, What::Told(kind));
+    }
+
+    /// Returns true if the execution of a request has to wait for a fault that begins before it.
+    pub(super) fn executes_later(&self, told: Told, node: NodeId) -> bool {
+        let is_vote = !self.points.is_empty() && told.op == OpKind::Set;
+        let attempt = is_vote.then(|| self.lock().attempt_of(told.attempt)).flatten();
+        attempt.is_some_and(|it| self.points.reach(it, AttemptStep::Execute, node))
+    }
+
+    /// Returns true if a reply, which `told` records, has to wait for a fault that begins before the
+    /// client receives it.
+    pub(super) fn replies_later(&self, told: EventKind) -> bool {
+        let EventKind::Delivered { attempt, node, op: OpKind::Set, answer, .. } = told else {
+            return false;
+        };
+        if self.points.is_empty() {
+            return false;
+        }
+        let (attempt, confirmed) = {
+            let log = self.lock();
+            (log.attempt_of(attempt), log.confirmed(attempt))
+        };
+        let Some(attempt) = attempt else { return false };
+        let decides = answer == Answer::Yes && self.points.is_decided_by_next(confirmed);
+        self.points.reach(attempt, AttemptStep::Reply, node)
+            || (decides && self.points.reach(attempt, AttemptStep::T2, node))
     }
 
     /// Records that the process of `client`, on `host`, has ended, and its section with it. Returns

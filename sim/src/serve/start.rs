@@ -12,6 +12,7 @@ use redis_sim::server::Server;
 use super::faults::Faults;
 use super::identity::RunMark;
 use super::node::{MessageDelays, Node, NodeParts};
+use super::points::Points;
 use super::recorder::Recorder;
 use super::run_clock::RunClock;
 use super::socket::{Door, Network};
@@ -34,7 +35,8 @@ pub(super) fn build(
 ) -> Result<(Arc<World>, Vec<Door>), Refusal> {
     let names = plan.scenario.clients.iter().map(|client| client.id.clone()).collect();
     let resource = &plan.scenario.lock.resource;
-    let recorder = Recorder::new(Arc::clone(&clock), resource, names, !setup.waits_for_start);
+    let (clock_of, points) = (Arc::clone(&clock), Points::new(&plan));
+    let recorder = Recorder::new(clock_of, resource, names, !setup.waits_for_start, points);
     let recorder = Arc::new(recorder);
     let (mut nodes, mut doors) = (IdVec::new(), Vec::new());
     for id in plan.node_ids() {

@@ -3,6 +3,7 @@
 use lock_judge::history::{HostId, HostIds};
 use lock_judge::scenario::{ActiveExpiry, Message};
 
+use super::points;
 use crate::engine::Unsupported;
 use crate::plan::{Begin, Death, FaultEffect, Manner, Plan, PlannedFault};
 
@@ -42,8 +43,10 @@ pub(super) fn check(plan: &Plan, owns_workers: bool) -> Result<(), Unsupported> 
 }
 
 fn unplayable(plan: &Plan, fault: &PlannedFault, owns_workers: bool) -> Option<&'static str> {
-    if let Begin::Before { .. } = fault.begin {
-        return Some("`at = { client, before }`");
+    if let Begin::Before { step, .. } = fault.begin
+        && !points::is_seen(step)
+    {
+        return Some("a point that masters do not see: `before` can be `execute`, `reply` or `t2`");
     }
     let store = HostIds::just(plan.scenario.store_host());
     let is_node = |host: HostId| plan.server_at(host).is_some();

@@ -4,7 +4,6 @@
 
 mod judging;
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -43,9 +42,6 @@ pub(super) struct World {
     mark: RunMark,
     /// The processes of workers.
     pub(super) workers: Workers,
-    /// Faults that are to begin now, in the order of asking.
-    asked: Mutex<VecDeque<FaultId>>,
-    asks: Notify,
     /// Stage of each planned fault. A fault of several hosts has one planned fault per host.
     stages: Mutex<IdVec<StrikeId, Stage>>,
 }
@@ -95,8 +91,6 @@ impl World {
             out: setup.out.clone(),
             mark,
             workers: Workers::default(),
-            asked: Mutex::default(),
-            asks: Notify::new(),
             stages,
         }
     }
@@ -181,7 +175,14 @@ impl World {
 
     /// Notes that a planned fault has struck its host.
     pub(super) fn has_begun(&self, strike: StrikeId) {
-        self.stages()[strike] = Stage::Begun;
+        let mut stages = self.stages();
+        stages[strike] = Stage::Begun;
+        if self.stages_of(&stages, strike).all(|stage| stage != Stage::Waiting) {
+            drop(stages);
+            self.recorder.points.begun(self.plan.faults[strike].id);
+            // Requests and replies may wait for it.
+            self.nodes.values().for_each(|node| node.changed.notify_waiters());
+        }
     }
 
     /// Notes that a planned fault is over for its host. The event is recorded at the last host.
@@ -206,20 +207,8 @@ impl World {
         if !self.stages().iter().any(waits) {
             return Err(Unready::NotWaiting);
         }
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push_back(fault);
-        self.asks.notify_one();
+        self.recorder.points.ask(fault);
         Ok(())
-    }
-
-    /// Waits until a fault is to begin now.
-    pub(super) async fn asked_fault(&self) -> FaultId {
-        loop {
-            let fault = self.asked.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-            if let Some(fault) = fault {
-                return fault;
-            }
-            self.asks.notified().await;
-        }
     }
 
     /// Notes the process of a client that a fault pauses.

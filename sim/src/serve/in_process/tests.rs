@@ -214,3 +214,60 @@ fn a_scenario_that_drive_cannot_play_is_refused() {
         refused.map(drop).map_err(|it| matches!(it, Refusal::Unsupported(Unsupported { .. })));
     assert_eq!(refused, Err(true));
 }
+
+/// Takes the lock once without looking at a clock, and stays for a second.
+async fn trusting(host: Host) {
+    if host.name() == "c2" {
+        pass(3_000 * MS).await;
+    }
+    lock_for(&host, 1_000 * MS).await;
+}
+
+#[test]
+fn a_pause_before_the_last_vote_delays_its_arrival() {
+    let fault = |at: &str| {
+        format!("[[fault]]\nid = \"gc\"\nat = {at}\nlasts = \"4s\"\npause = {{ host = \"c1\" }}\n")
+    };
+    let t2 = fault("{ client = \"c1\", before = \"t2\" }");
+    let paused = played(&t2, &trusting);
+    assert_eq!(incomplete(&paused), Vec::<&str>::new());
+    // It enters with a lease that was over before it heard of it.
+    let unsound = violated(&paused).into_iter().find(|(property, _)| *property == "sound-grant");
+    assert_eq!(unsound, Some(("sound-grant", vec![String::from("none")])));
+    // Only a majority of the votes has been delivered when the process goes on.
+    let third = fault("{ client = \"c1\", before = \"reply\", node = \"C\" }");
+    assert_eq!(played(&third, &trusting).kept[0].1.len(), paused.kept[0].1.len());
+    let second = fault("{ client = \"c1\", before = \"reply\", node = \"B\", attempt = 2 }");
+    let never = "the fault `gc` never began: let the workers run longer, or let it begin earlier";
+    assert_eq!(incomplete(&played(&second, &trusting)), [never]);
+}
+
+#[test]
+fn a_master_dies_before_it_executes_a_set() {
+    let rest = "[[fault]]\nid = \"down\"\nat = { client = \"c1\", before = \"execute\", node = \"B\" }\n\
+                kill = { host = \"B\", restart-after = \"1s\" }\n";
+    let worker = |host: Host| async move {
+        if host.name() == "c1" {
+            assert_eq!(Talk::to(&host, 0).await.ask("SET res one NX PX 2000").await, "+OK");
+            assert_eq!(Talk::to(&host, 1).await.ask("SET res one NX PX 2000").await, "");
+            pass(1_500 * MS).await;
+            assert_eq!(Talk::to(&host, 1).await.ask("GET res").await, "$-1");
+        }
+    };
+    let played = played(rest, &worker);
+    assert!(!incomplete(&played).iter().any(|why| why.contains("panicked")), "{played:?}");
+}
+
+#[test]
+fn a_point_that_masters_do_not_see_is_refused() {
+    let rest = "[[fault]]\nid = \"gc\"\nat = { client = \"c1\", before = \"t1\" }\nlasts = \"4s\"\n\
+                pause = { host = \"c1\" }\n";
+    let refused = play(&case(rest), 0, &trusting).map(drop).map_err(|it| it.to_string());
+    assert_eq!(
+        refused,
+        Err(String::from(
+            "the engine `serve` does not support a point that masters do not see: `before` can be \
+             `execute`, `reply` or `t2` (the fault `gc`)"
+        ))
+    );
+}

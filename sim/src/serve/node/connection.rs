@@ -269,7 +269,9 @@ impl<'a> Connection<'a> {
 
     /// Returns the time of the next action that no other event triggers.
     fn next_due_ns(&self) -> Option<u64> {
-        let arrival = self.arrivals.front().filter(|it| self.executes() && self.passes(it));
+        let waits = |it: &Arrival| self.node.is_due(it.due_ns) && self.waits_for_fault(it);
+        let passes = |it: &&Arrival| self.executes() && self.passes(it) && !waits(it);
+        let arrival = self.arrivals.front().filter(passes);
         let arrival = arrival.map(|it| it.due_ns);
         let arrival = arrival.filter(|_| self.replies.len() <= REPLIES_BYTES_MAX);
         let reply = self.replies.next_due_ns().filter(|_| !self.link.replies_held);
@@ -357,8 +359,12 @@ impl<'a> Connection<'a> {
             return Ok(());
         }
         self.socket.flush()?;
-        for kind in self.replies.release(self.node.clock.now_ns()) {
-            self.node.recorder.iter().for_each(|recorder| recorder.tell(kind));
+        if let Some(recorder) = &self.node.recorder {
+            let is_held = |kind| recorder.replies_later(kind);
+            let released = self.replies.release(self.node.clock.now_ns(), is_held);
+            released.for_each(|kind| recorder.tell(kind));
+        } else {
+            self.replies.release(self.node.clock.now_ns(), |_| false).for_each(drop);
         }
         self.replies.send(&mut self.socket)
     }

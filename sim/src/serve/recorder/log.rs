@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use lock_judge::history::{
-    AttemptId, ClientId, CommandId, EventKind, FencingToken, Id, NodeId, NodeIds, OpKind,
+    Answer, AttemptId, ClientId, CommandId, EventKind, FencingToken, Id, NodeId, NodeIds, OpKind,
 };
 use lock_judge::scenario::is_name;
 use redis_sim::script::Sha;
@@ -57,8 +57,9 @@ pub(in crate::serve) struct Use {
     pub(in crate::serve) ttl_ns: Option<u64>,
     /// The script that carried the attempt's value first.
     script: Option<Sha>,
-    /// The nodes that this attempt asked for the lock.
+    /// The nodes that this attempt asked for the lock, and those whose votes the client received.
     asked: NodeIds,
+    confirmed: NodeIds,
     /// True if a worker has left its section since the attempt began.
     is_old: bool,
 }
@@ -186,6 +187,7 @@ impl Log {
             ttl_ns: None,
             script,
             asked: NodeIds::EMPTY,
+            confirmed: NodeIds::EMPTY,
             is_old: false,
         });
         Some(number)
@@ -231,6 +233,32 @@ impl Log {
     fn last_of(&mut self, peer: &Peer) -> Option<u32> {
         let of_name = peer.name.as_ref().and_then(|name| self.by_name.get(name).copied());
         of_name.or(peer.last).or_else(|| self.begin(peer, None, None))
+    }
+
+    /// Returns the id of an attempt among those of its worker that asked for the lock; `None` if it
+    /// has no worker.
+    pub(super) fn attempt_of(&self, attempt: AttemptId) -> Option<AttemptId> {
+        let (number, mut asking) = (number_of(attempt), 0);
+        let client = self.uses.get(number)?.worker?;
+        for it in &self.uses[..=number] {
+            asking += u16::from(it.worker == Some(client) && !it.asked.is_empty());
+        }
+        Some(AttemptId { client, number: asking })
+    }
+
+    /// Notes the votes that a client receives.
+    pub(super) fn confirm(&mut self, kind: EventKind) {
+        if let EventKind::Delivered { attempt, node, op: OpKind::Set, answer: Answer::Yes, .. } =
+            kind
+            && let Some(it) = self.uses.get_mut(number_of(attempt))
+        {
+            it.confirmed.insert(node);
+        }
+    }
+
+    /// Returns the number of nodes whose votes for the attempt its client has received.
+    pub(super) fn confirmed(&self, attempt: AttemptId) -> usize {
+        self.uses.get(number_of(attempt)).map_or(0, |it| it.confirmed.count() as usize)
     }
 
     /// Attributes a change of the key by a request that does not name it, such as EXEC, to the last

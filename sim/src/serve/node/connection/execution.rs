@@ -49,7 +49,15 @@ impl Connection<'_> {
     fn may_execute(&self) -> bool {
         let room = self.replies.len() <= REPLIES_BYTES_MAX;
         let next = self.arrivals.front().filter(|it| self.passes(it));
-        self.executes() && room && next.is_some_and(|it| self.node.is_due(it.due_ns))
+        let is_due = |it: &Arrival| self.node.is_due(it.due_ns) && !self.waits_for_fault(it);
+        self.executes() && room && next.is_some_and(is_due)
+    }
+
+    /// Returns true if a fault begins before the request is executed, and has not begun.
+    pub(super) fn waits_for_fault(&self, arrival: &Arrival) -> bool {
+        let recorder = self.node.recorder.as_ref();
+        let waits = |told| recorder.is_some_and(|it| it.executes_later(told, self.node.id));
+        arrival.told.is_some_and(waits)
     }
 
     /// Returns true if requests of this connection are executed at all.
@@ -176,6 +184,7 @@ impl Connection<'_> {
     pub(super) fn reply(&mut self, value: &Value, told: Option<history::EventKind>) {
         let slow_ns = self.link.replies_by_ns + self.node.travels_ns(self.client);
         let due_ns = if slow_ns == 0 { 0 } else { self.node.clock.now_ns() + slow_ns };
-        self.replies.push(value, self.session.protocol(), due_ns, told);
+        let waits = self.node.recorder.as_ref().is_some_and(|it| !it.points.is_empty());
+        self.replies.push(value, self.session.protocol(), due_ns, told, waits);
     }
 }

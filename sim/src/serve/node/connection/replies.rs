@@ -23,6 +23,8 @@ pub(super) struct Replies {
     /// Replies that are not due, or that follow one that is not due.
     later: VecDeque<Later>,
     later_bytes: usize,
+    /// True if the first of them waits for a fault.
+    is_held: bool,
 }
 
 /// A reply that is still travelling.
@@ -33,15 +35,17 @@ struct Later {
 }
 
 impl Replies {
-    /// Appends `value`, to be sent at `due_ns`. The event `told` is to be recorded just before.
+    /// Appends `value`, to be sent at `due_ns`. The event `told` is to be recorded just before. If it
+    /// `waits`, the reply may have to wait for a fault.
     pub(super) fn push(
         &mut self,
         value: &Value,
         protocol: Protocol,
         due_ns: u64,
         told: Option<EventKind>,
+        waits: bool,
     ) {
-        if due_ns == 0 && self.later.is_empty() {
+        if due_ns == 0 && self.later.is_empty() && !waits {
             value.encode(protocol, &mut self.bytes);
             self.told.extend(told);
             return;
@@ -70,7 +74,7 @@ impl Replies {
 
     /// Returns the time at which the next reply is due.
     pub(super) fn next_due_ns(&self) -> Option<u64> {
-        self.later.front().map(|it| it.due_ns)
+        self.later.front().filter(|_| !self.is_held).map(|it| it.due_ns)
     }
 
     /// Drops all replies and their events.
@@ -78,10 +82,20 @@ impl Replies {
         *self = Self::default();
     }
 
-    /// Makes the replies ready that are due at `now_ns`. Returns the events to record before
-    /// sending them, because a client that reads a reply may act on it at once.
-    pub(super) fn release(&mut self, now_ns: u64) -> impl Iterator<Item = EventKind> {
+    /// Makes the replies ready that are due at `now_ns`, up to one that `is_held` by a fault. Returns
+    /// the events to record before sending them, because a client that reads a reply may act on it
+    /// at once.
+    pub(super) fn release(
+        &mut self,
+        now_ns: u64,
+        is_held: impl Fn(EventKind) -> bool,
+    ) -> impl Iterator<Item = EventKind> {
+        self.is_held = false;
         while self.later.front().is_some_and(|it| it.due_ns <= now_ns) {
+            self.is_held = self.later[0].told.is_some_and(&is_held);
+            if self.is_held {
+                break;
+            }
             let Some(next) = self.later.pop_front() else { break };
             self.later_bytes -= next.bytes.len();
             self.bytes.extend_from_slice(&next.bytes);
