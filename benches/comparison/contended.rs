@@ -26,7 +26,8 @@ const CLIENTS: usize = 8;
 const HOLD: Duration = Duration::from_millis(5);
 const PAUSE_FROM_US: u64 = 500;
 const PAUSE_SPAN_US: u64 = 5_000;
-const MEASURED: Duration = Duration::from_millis(1_500);
+/// Enough for 1 000 grants, so that chance alone costs Jain's index less than a hundredth.
+const MEASURED: Duration = Duration::from_millis(7_000);
 /// Upper bounds of the peer's waits. Our client's waits begin at the first value and double up to
 /// the last.
 const PEER_DELAYS_MS: [u64; 3] = [5, 20, 200];
