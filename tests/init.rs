@@ -4,8 +4,6 @@
 //! The variable `REDLOCK_LANGUAGES` has the languages whose workers are run, separated by commas; each
 //! of them must be installed. Without it the workers of all installed languages are run.
 
-#![expect(clippy::disallowed_methods, reason = "real processes are what is tested here")]
-
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};

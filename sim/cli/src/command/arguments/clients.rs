@@ -98,7 +98,7 @@ pub(in crate::command) enum Language {
     Python,
     /// JavaScript, node alone
     Node,
-    /// PHP 8 without extensions
+    /// PHP 8.1 or newer, without extensions
     Php,
     /// Ruby, its standard library alone
     Ruby,

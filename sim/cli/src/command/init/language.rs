@@ -57,7 +57,7 @@ const PHP: Template = Template {
     files: &[("worker.php", include_str!("php/worker.php"))],
     build: None,
     run: "php lock-tests/worker.php",
-    needs: "PHP 8 without extensions",
+    needs: "PHP 8.1 or newer, without extensions",
     steps: include_str!("php/steps.yml"),
     highlight: "php",
     bug: r#"const RELEASE = "return redis.call('DEL', KEYS[1])";"#,
