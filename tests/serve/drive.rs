@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 use crate::talk::until;
 
 /// A directory of a test, with a scenario and the reports.
-pub(crate) struct Place(pub(crate) PathBuf);
+struct Place(PathBuf);
 
 const WORKER: &str = include_str!("worker.py");
 
@@ -15,7 +15,7 @@ const SCENARIO: &str = "schema = 1\nname = \"one\"\ntitle = \"t\"\n\
     [[client]]\nid = \"c1\"\nsubject = \"worker\"\n";
 
 impl Place {
-    pub(crate) fn new(name: &str) -> Self {
+    fn new(name: &str) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("drive").join(name);
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).unwrap();
@@ -30,7 +30,7 @@ impl Place {
         place
     }
 
-    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+    fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_redlock-sim"));
         command.current_dir(&self.0).args(arguments).stdin(Stdio::null());
         command
@@ -56,7 +56,7 @@ impl Place {
     }
 }
 
-pub(crate) fn said(output: &Output) -> (Option<i32>, String) {
+fn said(output: &Output) -> (Option<i32>, String) {
     let texts = [&output.stdout, &output.stderr].map(|it| String::from_utf8_lossy(it));
     (output.status.code(), texts.concat())
 }

@@ -9,7 +9,6 @@ mod command;
 mod connections;
 mod drive;
 mod faults;
-mod init;
 mod leases;
 mod scripts;
 mod talk;

@@ -1,9 +1,12 @@
 //! `init`: writes a worker, scenarios, a CI workflow and a README into the user's own repository.
 
+mod language;
+
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use self::language::Template;
 use super::arguments::{Init, Language};
 use super::exit::{Exit, Stop};
 use super::say::say;
@@ -19,44 +22,10 @@ const SCENARIOS: [(&str, &str); 3] = [
     ("pause", include_str!("init/scenarios/pause.toml")),
 ];
 
-/// The parts of the files that depend on the language.
-struct Template {
-    worker: &'static str,
-    text: &'static str,
-    program: &'static str,
-    needs: &'static str,
-    /// Language of a block of code in Markdown.
-    highlight: &'static str,
-    /// Line that plants the bug of the README.
-    bug: &'static str,
-}
-
-impl Language {
-    const fn template(self) -> Template {
-        match self {
-            Self::Python => Template {
-                worker: "worker.py",
-                text: include_str!("init/python/worker.py"),
-                program: "python3",
-                needs: "Python’s standard library alone",
-                highlight: "python",
-                bug: "RELEASE = \"return redis.call('DEL', KEYS[1])\"",
-            },
-            Self::Node => Template {
-                worker: "worker.cjs",
-                text: include_str!("init/node/worker.cjs"),
-                program: "node",
-                needs: "node alone",
-                highlight: "js",
-                bug: "const RELEASE = \"return redis.call('DEL', KEYS[1])\";",
-            },
-        }
-    }
-}
-
 /// Writes the files, or none if one exists.
 pub(super) fn init(arguments: &Init) -> Result<Exit, Stop> {
-    let files = files(&arguments.client.template());
+    let template = arguments.client.template();
+    let files = files(template);
     let paths: Vec<PathBuf> = files.iter().map(|(path, _)| arguments.dir.join(path)).collect();
     if let Some(path) = paths.iter().find(|path| path.symlink_metadata().is_ok()) {
         return Err(Stop::usage(format!(
@@ -71,42 +40,60 @@ pub(super) fn init(arguments: &Init) -> Result<Exit, Stop> {
         })?;
     }
     paths.iter().for_each(|path| say(format_args!("wrote {}", path.display())));
-    let command = command(&arguments.client.template());
-    say(match arguments.dir.as_path() {
-        here if here == Path::new(".") => format!("\nnext: {command}"),
-        there => format!("\nnext: cd {}; {command}", there.display()),
-    });
+    say(format_args!("\nnext: {}", next(&arguments.dir, template)));
     Ok(Exit::Met)
 }
 
 /// Returns the files, with their paths in the repository.
 fn files(template: &Template) -> Vec<(String, String)> {
-    let command = command(template);
+    let Template { files, build, needs, steps, highlight, bug, .. } = template;
+    let (worker, _) = files.first().expect("the first file is the worker");
+    let commands = commands(template).map(|command| format!("$ {command}"));
     let values = [
-        ("@COMMAND@", command.as_str()),
-        ("@WORKER@", template.worker),
-        ("@NEEDS@", template.needs),
-        ("@LANGUAGE@", template.highlight),
-        ("@BUG@", template.bug),
+        ("@STEPS@", steps.trim_end()),
+        ("@BUILD@", build.unwrap_or_default()),
+        ("@DRIVE@", &drive(template)),
+        ("@COMMANDS@", &commands.collect::<Vec<_>>().join("\n")),
+        ("@WORKER@", worker),
+        ("@NEEDS@", needs),
+        ("@LANGUAGE@", highlight),
+        ("@BUG@", bug),
     ];
     let filled = |text: &str| {
         values.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value))
     };
-    let mut files = vec![
-        (format!("{FOLDER}/{}", template.worker), template.text.to_owned()),
-        (format!("{FOLDER}/README.md"), filled(README)),
-        (String::from(".github/workflows/lock-tests.yml"), filled(WORKFLOW)),
-    ];
+    let mut written: Vec<(String, String)> = files
+        .iter()
+        .map(|(path, text)| (format!("{FOLDER}/{path}"), String::from(*text)))
+        .collect();
+    written.push((format!("{FOLDER}/README.md"), filled(README)));
+    written.push((String::from(".github/workflows/lock-tests.yml"), filled(WORKFLOW)));
     for (name, text) in SCENARIOS {
-        files.push((format!("{FOLDER}/scenarios/{name}.toml"), text.to_owned()));
+        written.push((format!("{FOLDER}/scenarios/{name}.toml"), text.to_owned()));
     }
-    files
+    written
 }
 
 /// Returns the command that runs the scenarios, from the root of the repository.
-fn command(template: &Template) -> String {
-    let Template { program, worker, .. } = template;
-    format!("redlock-sim drive ./{FOLDER}/scenarios/ --worker '{program} {FOLDER}/{worker}'")
+fn drive(template: &Template) -> String {
+    format!("redlock-sim drive ./{FOLDER}/scenarios/ --worker '{}'", template.run)
+}
+
+/// Returns the commands that build the worker and run the scenarios, from the root of the repository.
+fn commands(template: &Template) -> impl Iterator<Item = String> {
+    template.build.map(String::from).into_iter().chain([drive(template)])
+}
+
+/// Returns what to type after `init` to run the scenarios.
+fn next(directory: &Path, template: &Template) -> String {
+    let mut commands: Vec<String> = commands(template).collect();
+    if directory != Path::new(".") {
+        let directory = directory.to_string_lossy();
+        // No path has a NUL.
+        let quoted = shlex::try_quote(&directory).unwrap_or_default();
+        commands.insert(0, format!("cd {quoted}"));
+    }
+    commands.join(" && ")
 }
 
 fn write(path: &Path, text: &str) -> io::Result<()> {

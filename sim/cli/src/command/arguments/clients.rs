@@ -91,13 +91,21 @@ pub(in crate::command) struct Init {
     pub(in crate::command) dir: PathBuf,
 }
 
-/// Language of a worker. Only those whose worker is run by a test.
+/// Language of a worker. `ci/full` runs the worker of each.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(in crate::command) enum Language {
     /// Python, its standard library alone
     Python,
     /// JavaScript, node alone
     Node,
+    /// PHP 8.1 or newer, without extensions
+    Php,
+    /// Ruby, its standard library alone
+    Ruby,
+    /// Go, its standard library alone
+    Go,
+    /// Rust, its standard library alone
+    Rust,
 }
 
 #[derive(Args, Debug)]

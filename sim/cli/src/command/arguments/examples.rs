@@ -72,7 +72,7 @@ Examples:
 pub(super) const INIT_EXAMPLES: &str = "\
 Examples:
   redlock-sim init --client python
-  redlock-sim init --client node --dir ../my-repository";
+  redlock-sim init --client rust --dir ../my-repository";
 
 pub(super) const MASTER_EXAMPLES: &str = "\
 Examples:

@@ -140,7 +140,8 @@ impl Drive<'_> {
         let worker = Worker::start(self.watchdog, start).map_err(|error| {
             Stop::usage(format!(
                 "error: the worker cannot be started: `{program}`: {error}\n  = help: `--worker` \
-                 is a program and its arguments; for a shell's syntax write `sh -c '…'`"
+                 is a program that is installed or built, and its arguments; for a shell's syntax \
+                 write `sh -c '…'`"
             ))
         })?;
         fleet.adopt(client, worker.group());
