@@ -28,7 +28,7 @@
 //!
 //! # What it guarantees
 //!
-//! Codes such as K5 name counterexamples. The name beside a code is a scenario that the project's
+//! Codes such as K5 name counterexamples (`docs/counterexamples.md`). The name beside a code is a scenario that the project's
 //! simulator runs with this client's own protocol code, and with weaker variants of it
 //! (`redlock-sim run pause-in-flight`). The first two promises hold only under the assumptions in
 //! the next table.

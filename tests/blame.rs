@@ -45,7 +45,7 @@ fn without_the_faults_that_are_not_blamed_it_stays() {
 }
 
 /// Returns true if the fault only sets up the situation in which another fault does harm:
-/// partitions, delays and snapshots, and the pause that makes the acquisition of catalogue C1 slow,
+/// partitions, delays and snapshots, and the pause that makes the acquisition of counterexample C1 slow,
 /// as the entry describes.
 fn steers(case: &Case, fault: &Fault) -> bool {
     matches!(fault.kind, FaultKind::Partition(_) | FaultKind::Delay(_) | FaultKind::Snapshot(_))

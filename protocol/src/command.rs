@@ -39,7 +39,7 @@ pub struct CommandId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// Sets the key's time to live to `ttl`, counted from execution, if the key still holds the
-    /// token and does not already live longer: a late extension never shortens a lease (catalogue
+    /// token and does not already live longer: a late extension never shortens a lease (counterexample
     /// E6).
     Extend {
         /// The key.

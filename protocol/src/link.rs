@@ -59,7 +59,7 @@ enum State {
 /// node's eligibility and the releases owed to it.
 ///
 /// Replies are matched to commands by order alone, so a connection whose order is in doubt is reset
-/// and never used again (catalogue N5). The first `written` entries of the pipeline have been
+/// and never used again (counterexample N5). The first `written` entries of the pipeline have been
 /// handed out by [`Link::poll_command`] and count as written for good.
 #[derive(Clone, Debug)]
 pub(crate) struct Link {

@@ -314,7 +314,7 @@ impl Lock {
     }
 
     /// Hands the grant to the caller if more than the minimum validity is left at `now`: the caller
-    /// may have been suspended since the decision (catalogue K6).
+    /// may have been suspended since the decision (counterexample K6).
     pub(crate) fn deliver(&mut self, now: BootInstant) -> Result<Grant, AttemptError> {
         assert_eq!(self.phase, Phase::Decided, "a grant is delivered once, when it is decided");
         if !self.is_worth_having(now) {

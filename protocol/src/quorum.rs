@@ -33,7 +33,7 @@ impl NodeIndex {
 /// Number of *configured* nodes, reachable or not.
 ///
 /// A quorum is counted over the configured nodes, never over the nodes that happen to be connected
-/// (catalogue Q4).
+/// (counterexample Q4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeCount(u8);
 
@@ -53,7 +53,7 @@ impl NodeCount {
     }
 
     /// Returns the quorum: the smallest size for which any two sets of nodes share a node,
-    /// ⌊N/2⌋ + 1, in integers (catalogue Q1 to Q3).
+    /// ⌊N/2⌋ + 1, in integers (counterexamples Q1 to Q3).
     #[must_use]
     pub const fn quorum(self) -> usize {
         self.get() / 2 + 1

@@ -5,7 +5,7 @@ use core::time::Duration;
 /// A reading of the client's boot clock, in nanoseconds.
 ///
 /// The clock counts time asleep and never goes back (`CLOCK_BOOTTIME` on Linux). The type keeps
-/// readings of other clocks out of the arithmetic of leases: catalogue C1, C2 and C8 describe what
+/// readings of other clocks out of the arithmetic of leases: counterexamples C1, C2 and C8 describe what
 /// happens with a wall clock or with a clock that stops during suspend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BootInstant(u64);

@@ -3,7 +3,7 @@
 use core::fmt;
 
 /// 20 random bytes, drawn afresh for every attempt (specification, "correct implementation with a
-/// single instance"; catalogue N3: with a reused token, a late release deletes another attempt's
+/// single instance"; counterexample N3: with a reused token, a late release deletes another attempt's
 /// vote).
 ///
 /// It is not a fencing token: it has no order and no `Display`, and its `Debug` shows only a

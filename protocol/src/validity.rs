@@ -7,7 +7,7 @@ use super::time::{BootInstant, saturating_nanos};
 /// The safety margin by which a lease is shortened, because clocks run at different rates and Redis
 /// rounds to milliseconds: a share of the TTL plus a constant.
 ///
-/// The default, 1 % and 2 ms, covers half a per cent of drift on each side (catalogue §2, C5, K8).
+/// The default, 1 % and 2 ms, covers half a per cent of drift on each side (counterexamples C5, K8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drift {
     /// The share of the TTL, in parts per million.
@@ -33,7 +33,7 @@ impl Drift {
 }
 
 /// Returns the deadline of a lease begun at `t1`: `t1 + ttl − drift` (specification, step 3;
-/// catalogue §2). From that instant on the lease must not be believed. The deadline is `t1` if the
+/// counterexample C5). From that instant on the lease must not be believed. The deadline is `t1` if the
 /// drift uses up the whole TTL.
 #[must_use]
 pub(crate) const fn deadline(t1: BootInstant, ttl: Duration, drift: Drift) -> BootInstant {

@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(store.serve(write(OLD, 1)), Served::Rejected(Rejection::StaleToken));
     }
 
-    /// Catalogue F2: if only writes are checked, the newer holder's *read* does not fence.
+    /// Counterexample F2: if only writes are checked, the newer holder's *read* does not fence.
     #[test]
     fn only_the_check_on_open_fences_by_a_read() {
         for (checks, expected) in [

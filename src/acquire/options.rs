@@ -11,7 +11,7 @@ use crate::settings::Settings;
 /// TTL has passed. The first extension begins after about a twelfth of the TTL if a node had not
 /// answered when the lease was granted.
 ///
-/// A limit is required: without one, a hung holder would block all others for ever (catalogue E8).
+/// A limit is required: without one, a hung holder would block all others for ever (counterexample E8).
 ///
 /// ```no_run
 /// # use core::time::Duration;

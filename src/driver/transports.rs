@@ -120,7 +120,7 @@ impl Driver {
     /// # Errors
     ///
     /// If a reply does not fit its command. The commands that later replies belong to are then in
-    /// doubt (catalogue N5).
+    /// doubt (counterexample N5).
     pub(crate) fn replies(
         &self,
         node: NodeIndex,

@@ -1,5 +1,6 @@
 //! Checks the documentation: the scenarios and rights it cites exist, and its copies of code agree.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -14,22 +15,45 @@ fn scenario(name: &str) -> Option<PathBuf> {
     files.find(|file| file.exists())
 }
 
-/// Returns the pairs of a catalogue number and a scenario that `text` cites, as in: K1 `pause`.
+/// Returns true for the code of a counterexample, such as K5.
+fn is_code(word: &str) -> bool {
+    let digits = word.trim_start_matches(|it: char| it.is_ascii_uppercase());
+    digits.len() + 1 == word.len() && digits.parse::<u8>().is_ok()
+}
+
+/// Returns the pairs of a counterexample's code and a scenario that `text` cites, as in: K1 `pause`.
 fn citations(text: &str) -> Vec<(&str, &str)> {
-    let is_number = |word: &str| {
-        let digits = word.trim_start_matches(|it: char| it.is_ascii_uppercase());
-        digits.len() + 1 == word.len() && !digits.is_empty() && digits.parse::<u8>().is_ok()
-    };
     let cited = text.match_indices(" `").filter_map(|(at, _)| {
         let number = text[..at].rsplit([' ', '(', '|']).next()?;
         let name = text[at + 2..].split('`').next()?;
-        is_number(number).then_some((number, name))
+        is_code(number).then_some((number, name))
     });
     cited.collect()
 }
 
 #[test]
-fn every_cited_scenario_shows_its_entry_of_the_catalogue() {
+fn every_code_of_a_scenario_has_a_row_and_every_row_a_scenario() {
+    let page = fs::read_to_string(root().join("docs/counterexamples.md")).unwrap();
+    let rows = page.lines().filter_map(|it| it.strip_prefix("| ")?.split(" |").next());
+    let rows: Vec<&str> = rows.filter(|it| is_code(it)).collect();
+    let mut tags = BTreeSet::new();
+    for family in fs::read_dir(root().join("scenarios")).unwrap() {
+        let Ok(files) = fs::read_dir(family.unwrap().path()) else { continue };
+        for file in files {
+            let text = fs::read_to_string(file.unwrap().path()).unwrap();
+            let line = text.lines().find(|line| line.starts_with("tags")).unwrap();
+            tags.extend(line.split('"').filter(|it| is_code(it)).map(str::to_owned));
+        }
+    }
+    let explained: BTreeSet<String> = rows.iter().map(|&it| it.to_owned()).collect();
+    assert_eq!(rows.len(), explained.len(), "a code has two rows");
+    // Shown by tests of the client: the page says why.
+    tags.insert(String::from("N5"));
+    assert_eq!(explained, tags);
+}
+
+#[test]
+fn every_cited_scenario_has_the_cited_code() {
     for (document, least) in [("src/lib.rs", 30), ("docs/operations.md", 25)] {
         let text = fs::read_to_string(root().join(document)).unwrap();
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -3,7 +3,7 @@
 //!
 //! With a client that runs at `1 − ρc`, a master at `1 + ρi`, a TTL, and a drift allowance of the
 //! share `f` of the TTL plus a constant `pad`, a lease is safe at a master iff `(TTL·(1 − f) − pad)
-//! / (1 − ρc) ≤ (TTL − 1 ms) / (1 + ρi)` (catalogue §2): the holder stops believing before the key
+//! / (1 − ρc) ≤ (TTL − 1 ms) / (1 + ρi)` (counterexample C5): the holder stops believing before the key
 //! can be gone. A key lives for up to a millisecond longer than that, depending on the phase of the
 //! master's clock within its millisecond.
 

@@ -84,7 +84,7 @@ async fn a_server_that_was_demoted_and_promoted_lets_nobody_in() {
     has_it_alone(lease, &other).await;
 }
 
-/// The replica has run for longer than any lease lives, and lacks the last lease (catalogue D12).
+/// The replica has run for longer than any lease lives, and lacks the last lease (counterexample D12).
 async fn a_client_that_starts_after_a_failover_is_not_let_in() {
     let master = Server::start(&["--repl-diskless-sync-delay", "0"]);
     let replica = Server::start(&[]);

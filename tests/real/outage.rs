@@ -61,7 +61,7 @@ async fn a_minority_that_came_back_empty_lets_nobody_else_in() {
     survives(Server::restart, |_| {}).await;
 }
 
-/// The servers forget the lease; nothing promised the client that they would stay away (catalogue
+/// The servers forget the lease; nothing promised the client that they would stay away (counterexample
 /// K3).
 async fn majority_that_restarts_empty_waits_for_the_leases_end() {
     let ttl = Duration::from_secs(2);

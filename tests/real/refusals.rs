@@ -118,7 +118,7 @@ async fn a_server_without_memory_still_deletes() {
     assert_eq!(fleet.keys(), [0; 3]);
 }
 
-/// A replica's keys are its master's from then on (catalogue K2).
+/// A replica's keys are its master's from then on (counterexample K2).
 async fn a_server_that_becomes_a_replica_votes_no_more() {
     let fleet = Fleet::of(3);
     let master = Server::start(&["--repl-diskless-sync-delay", "0"]);

@@ -278,7 +278,7 @@ fn a_master_without_memory_sets_nothing_and_deletes() {
     assert_eq!(talk.ask("SET other 1"), "+OK");
 }
 
-/// Catalogue N2: a request for the lock is late, and so is everything behind it.
+/// Counterexample N2: a request for the lock is late, and so is everything behind it.
 #[test]
 fn a_delay_may_concern_what_asks_for_the_lock_alone() {
     const BY: Duration = Duration::from_millis(200);

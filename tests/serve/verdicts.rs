@@ -75,7 +75,7 @@ fn an_operator_is_blamed() {
     assert_eq!(found(&verdict, Property::MutualExclusion), violated("operator"));
 }
 
-/// Catalogue K5: the replies are correct, but too late to be worth anything.
+/// Counterexample K5: the replies are correct, but too late to be worth anything.
 #[test]
 fn who_enters_by_answers_that_came_too_late_is_wrong() {
     let fleet = serve(

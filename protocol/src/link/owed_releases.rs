@@ -14,7 +14,7 @@ pub(super) enum Stage {
     /// Written once; the answer is outstanding.
     Sent,
     /// Answered once, and due again at this instant: a SET that the dead connection left in the
-    /// server's receive queue may still execute (catalogue N2), or the answer was an error.
+    /// server's receive queue may still execute (counterexample N2), or the answer was an error.
     AgainAt(BootInstant),
     /// Written for the second time.
     SentAgain,

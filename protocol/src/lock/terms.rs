@@ -24,8 +24,8 @@ pub struct LockConfig {
     /// Limit after which no further attempt begins.
     pub limit: Limit,
     /// Most extensions of one lease that may succeed. Without a bound, a holder that hangs would
-    /// block all others for ever (specification, "Making the algorithm more reliable"; catalogue
-    /// E8). Extensions by which the machine itself keeps the lease alive do not count.
+    /// block all others for ever (specification, "Making the algorithm more reliable";
+    /// counterexample E8). Extensions by which the machine itself keeps the lease alive do not count.
     pub extensions_max: u32,
     /// Time after the grant for which the machine keeps the lease alive; `None`: not at all. No
     /// extension that the machine begins asks for more than this allows.
@@ -77,7 +77,7 @@ pub struct Fresh {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
     /// Instant of the client's boot clock at which the lease is over. Never a duration: a duration
-    /// that is read late is too long (catalogue K6).
+    /// that is read late is too long (counterexample K6).
     pub deadline: BootInstant,
     /// Value that the nodes hold for the lease.
     pub token: Token,

@@ -27,7 +27,7 @@ impl Lock {
     }
 
     /// Ends the attempt. Everything that it may have set is released, on *every* node that may have
-    /// it (specification, step 5; catalogue N1, L3), and the use waits for the next attempt if
+    /// it (specification, step 5; counterexamples N1, L3), and the use waits for the next attempt if
     /// there is to be one. `not_before` is the instant before which that attempt cannot succeed, if
     /// one is known; `deaf` are the nodes that do not push.
     pub(crate) fn fail(

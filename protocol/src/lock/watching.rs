@@ -112,7 +112,7 @@ impl Watching {
         self.lacks
     }
 
-    /// Returns the nodes that have the key, and would have told of its loss.
+    /// Returns the nodes that have the key, and would have pushed its loss.
     pub(super) fn confirmed(&self) -> NodeMask {
         if self.has_begun { self.has.without(self.deaf).without(self.unsure) } else { self.has }
     }

@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn a_jump_that_just_suffices_is_finer_than_a_tick() {
-        // The second client tries once, at 1.1 s, for a key that lives for 10 s: catalogue K2.
+        // The second client tries once, at 1.1 s, for a key that lives for 10 s: counterexample K2.
         let mut case = case(&["fault.jump.clock-jump.by=8902ms"]);
         case.scenario.clients[1].steps[0].acquire.as_mut().unwrap().until = None;
         let said = check(&case);

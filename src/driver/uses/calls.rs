@@ -19,7 +19,7 @@ pub(crate) type Granted = (Grant, Arc<[u8]>);
 /// Calls of the handles.
 impl Driver {
     /// Returns the grant and the name of the lock, once there is a grant. A grant is handed over only
-    /// if its validity suffices *now*: the caller may have been paused since the decision (catalogue
+    /// if its validity suffices *now*: the caller may have been paused since the decision (counterexample
     /// K6).
     pub(crate) fn poll_acquired(
         &self,

@@ -73,7 +73,7 @@ const VERSIONS: [Version; 5] = [
 /// A defect that some versions have.
 struct Defect {
     what: &'static str,
-    catalogue: &'static str,
+    counterexample: &'static str,
     scenario: &'static str,
     property: Property,
     /// Additional overrides for versions that lock one master; below, those for versions that lock
@@ -87,7 +87,7 @@ const FIVE: &str = r#"cluster.nodes=["A", "B", "C", "D", "E"]"#;
 const DEFECTS: [Defect; 8] = [
     Defect {
         what: "a late release deletes another's key",
-        catalogue: "S3",
+        counterexample: "S3",
         scenario: "release-without-owner-check",
         property: Property::MutualExclusion,
         single: &[],
@@ -95,7 +95,7 @@ const DEFECTS: [Defect; 8] = [
     },
     Defect {
         what: "two clients draw the same token",
-        catalogue: "S4",
+        counterexample: "S4",
         scenario: "timestamp-token",
         property: Property::MutualExclusion,
         single: &[],
@@ -103,7 +103,7 @@ const DEFECTS: [Defect; 8] = [
     },
     Defect {
         what: "a replica without the key replaces a master",
-        catalogue: "S6",
+        counterexample: "S6",
         scenario: "asynchronous-replica",
         property: Property::MutualExclusion,
         single: &[],
@@ -111,7 +111,7 @@ const DEFECTS: [Defect; 8] = [
     },
     Defect {
         what: "the grant arrives after the lease is over",
-        catalogue: "K5",
+        counterexample: "K5",
         scenario: "pause-in-flight",
         property: Property::ExclusiveSection,
         single: &[],
@@ -119,7 +119,7 @@ const DEFECTS: [Defect; 8] = [
     },
     Defect {
         what: "a master restarts without its keys",
-        catalogue: "K3",
+        counterexample: "K3",
         scenario: "restart-without-persistence",
         property: Property::MutualExclusion,
         single: &["fault.crash.kill.host=A"],
@@ -127,7 +127,7 @@ const DEFECTS: [Defect; 8] = [
     },
     Defect {
         what: "a master's clock jumps",
-        catalogue: "K2",
+        counterexample: "K2",
         scenario: "node-clock-jump",
         property: Property::MutualExclusion,
         single: &["fault.jump.clock-jump.host=A"],
@@ -135,7 +135,7 @@ const DEFECTS: [Defect; 8] = [
     },
     Defect {
         what: "the holder stops after its last check",
-        catalogue: "K1",
+        counterexample: "K1",
         scenario: "pause-after-the-check",
         property: Property::ExclusiveSection,
         single: &[],
@@ -143,7 +143,7 @@ const DEFECTS: [Defect; 8] = [
     },
     Defect {
         what: "the same, at a resource that checks fencing tokens",
-        catalogue: "F1",
+        counterexample: "F1",
         scenario: "pause-after-the-check",
         property: Property::FencedOrder,
         single: &["store.checks=token-on-open-and-write"],
@@ -234,11 +234,12 @@ fn page(cells: &[Vec<Found>]) -> String {
     let _ = writeln!(page, "\n| defect | scenario | {} |", names.join(" | "));
     let _ = writeln!(page, "| --- | --- |{}", " --- |".repeat(VERSIONS.len()));
     for (defect, row) in DEFECTS.iter().zip(cells) {
-        let Defect { what, catalogue, scenario, property, .. } = defect;
+        let Defect { what, counterexample, scenario, property, .. } = defect;
         let found: Vec<String> = row.iter().map(cell).collect();
         let property = property.name();
         let found = found.join(" | ");
-        let _ = writeln!(page, "| {what} ({catalogue}): {property} | `{scenario}` | {found} |");
+        let _ =
+            writeln!(page, "| {what} ({counterexample}): {property} | `{scenario}` | {found} |");
     }
     for version in &VERSIONS {
         let Version { name, what, told, subject, .. } = version;

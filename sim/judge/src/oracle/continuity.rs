@@ -2,7 +2,7 @@
 //!
 //! An application that extends a lease continues with data that it read under the lease. If another
 //! lease was granted in between, that data is stale, although the beliefs of the two leases never
-//! overlap (catalogue E3, E7).
+//! overlap (counterexamples E3, E7).
 //!
 //! The property is judged when an extension is decided; without a successful extension it is
 //! vacuous. Blame: the cause that let the other lease in, as for an overlap of beliefs. It is

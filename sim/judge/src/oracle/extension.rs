@@ -3,7 +3,7 @@
 //! A round is one extension: it begins at its T1 and is settled once. Only answers to its own
 //! commands count for it: the commands written since T1. A key that was set again after the grant
 //! is *repaired*: it proves nothing about the time before. Its node counts only after one further
-//! round, begun since, has succeeded without the node (catalogue E3, E7).
+//! round, begun since, has succeeded without the node (counterexamples E3, E7).
 
 use super::facts::Facts;
 use super::ground::NEVER;

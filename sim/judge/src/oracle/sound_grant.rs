@@ -14,7 +14,7 @@
 //! nodes had executed a command of its round with success, on keys that were not [set
 //! again](super::extension) since the grant. The client had received their answers while its clock
 //! read less than the old deadline, and the clock still reads less now. The new deadline is at most
-//! T1 of the round + its TTL − drift, and is not yet reached (catalogue E1, E3, E4, E5).
+//! T1 of the round + its TTL − drift, and is not yet reached (counterexamples E1, E3, E4, E5).
 
 use super::facts::Facts;
 use super::ground::NEVER;

@@ -38,7 +38,7 @@ pub struct Scenario {
     pub name: String,
     /// One line that says what happens.
     pub title: String,
-    /// Catalogue numbers and families.
+    /// Families, and codes of counterexamples: `docs/counterexamples.md`.
     #[serde(default)]
     pub tags: Vec<String>,
     /// Source that first described the scenario.

@@ -78,7 +78,7 @@ fn introduces_itself(kind: &EventKind) -> bool {
 }
 
 #[test]
-fn without_faults_times_are_those_of_the_catalogue() {
+fn without_faults_times_are_those_of_the_arithmetic() {
     let events = play("");
     assert_eq!(find(&events, executed(0, OpKind::Set)), Some(MS));
     let decided = |kind: &EventKind| matches!(kind, EventKind::GrantDecided { .. });

@@ -67,7 +67,7 @@ fn two_clients_take_turns() {
     assert_eq!(history.iter().filter(applied).count(), 2);
 }
 
-/// Catalogue K1.
+/// Counterexample K1.
 #[test]
 fn a_pause_after_the_check_lets_two_into_the_section() {
     let (outcome, _) = play(&case("pause-after-the-check", ""));
@@ -76,7 +76,7 @@ fn a_pause_after_the_check_lets_two_into_the_section() {
     assert!(overlap.blamed.iter().eq([Blame::Pause]), "{overlap:?}");
 }
 
-/// Catalogue K3: a false promise of durability breaks exclusion; the default, the quarantine, needs
+/// Counterexample K3: a false promise of durability breaks exclusion; the default, the quarantine, needs
 /// no promise.
 #[test]
 fn failover_breaks_a_false_promise_and_not_the_quarantine() {
@@ -130,7 +130,7 @@ fn nobody_waits_where_nothing_was_lost() {
     }
 }
 
-/// Catalogue K5.
+/// Counterexample K5.
 #[test]
 fn a_pause_while_the_replies_are_in_flight_is_refused_by_step_3() {
     let (outcome, history) = play(&case("pause-in-flight", ""));

@@ -176,7 +176,7 @@ fn without_an_extension_continuity_is_vacuous() {
     assert_eq!(tale.at(30_000).finds(Continuity), Judgement::Vacuous);
 }
 
-/// Catalogue E3: C1 overslept, C2 was granted and released, and C1 sets its keys again.
+/// Counterexample E3: C1 overslept, C2 was granted and released, and C1 sets its keys again.
 fn recreated(decided_ms: u64) -> Tale {
     let mut tale = c1_holds();
     tale.at(5_000).stops(C1).at(10_002).expires(C1, "ABC");

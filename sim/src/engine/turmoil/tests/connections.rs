@@ -48,7 +48,7 @@ fn resetting_partition_breaks_connections_not_their_effects() {
     assert_eq!(times_ms(&history, released).len(), 1);
 }
 
-/// Catalogue D11: a server that does not know the script executes nothing; the client sends the
+/// Counterexample D11: a server that does not know the script executes nothing; the client sends the
 /// request again.
 #[test]
 fn a_script_that_the_server_does_not_know_is_asked_for_again() {
