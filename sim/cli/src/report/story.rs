@@ -12,7 +12,8 @@ use super::words;
 mod because;
 mod continuity;
 mod other;
-mod outside;
+pub(super) mod outside;
+mod unsound;
 
 /// A sentence, and the index of the event it describes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,6 +100,8 @@ fn introduce(timeline: &Timeline<'_>, attempt: &Attempt) -> Clause {
     let name = timeline.name(attempt.id);
     let Some((delivered, _)) = attempt.delivered else {
         let how = attempt.settled.map_or("never settled", |(_, how)| words::settled(how));
+        let seen = outside::not_entered(timeline, attempt);
+        let how = seen.as_deref().unwrap_or(how);
         let from = text::instant(attempt.began.at_ns);
         return Clause::at(attempt.began, format!("{name}, begun at {from}: {how}"));
     };
@@ -303,7 +306,11 @@ fn refusals(timeline: &Timeline<'_>) -> Vec<Clause> {
         let attempts = text::count(times, "attempt");
         let from = if times == 1 { "at" } else { "the first at" };
         let first = text::instant(at.at_ns);
-        Clause::at(at, format!("{attempts} of {name}, {from} {first}: {}.", words::settled(how)))
+        let how = match how {
+            Settlement::Cancelled if timeline.is_served() => "not entered",
+            how => words::settled(how),
+        };
+        Clause::at(at, format!("{attempts} of {name}, {from} {first}: {how}."))
     };
     told.into_iter().map(clause).collect()
 }

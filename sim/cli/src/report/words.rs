@@ -6,6 +6,7 @@ use lock_judge::history::{
 };
 use lock_judge::text;
 
+use super::story::outside;
 use super::timeline::Timeline;
 
 /// Name of a command in pictures.
@@ -138,7 +139,7 @@ fn down(power: bool) -> String {
 
 fn fault_name(timeline: &Timeline<'_>, fault: FaultId, what: &str) -> String {
     match timeline.scenario.fault(fault) {
-        Some(known) => format!("fault `{}` {what}: {}", known.id, known.kind.summary()),
+        Some(known) => format!("fault “{}” {what}: {}", known.id, known.kind.summary()),
         None => format!("fault {fault} {what}"),
     }
 }
@@ -183,7 +184,10 @@ fn of_attempt(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
             )
         }
         EventKind::AttemptSettled { attempt, outcome } => {
-            let told = format!("attempt {}: {}", attempt.number, settled(outcome));
+            let settled_attempt = timeline.attempt(attempt);
+            let seen = settled_attempt.and_then(|it| outside::not_entered(timeline, it));
+            let how = seen.as_deref().unwrap_or(settled(outcome));
+            let told = format!("attempt {}: {how}", attempt.number);
             (client(attempt.client), told)
         }
         EventKind::GrantDecided { attempt, counted, .. } => {

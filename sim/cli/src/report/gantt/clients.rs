@@ -4,6 +4,7 @@ use lock_judge::history::ClientId;
 use lock_judge::text;
 
 use super::{CLIENT_ROW, Gantt, LEFT, RIGHT, colour};
+use crate::report::story::outside;
 use crate::report::svg::{Area, PX, width_of};
 use crate::report::timeline::{Attempt, Interval};
 use crate::report::words;
@@ -145,7 +146,9 @@ fn refusals(gantt: &mut Gantt<'_, '_>, client: ClientId, top: i64) {
             continue;
         }
         taken = x;
-        let told = format!("attempt {} {}", attempt.id.number, words::settled(how));
+        let seen = outside::not_entered(gantt.timeline, attempt);
+        let how = seen.as_deref().unwrap_or(words::settled(how));
+        let told = format!("attempt {} {how}", attempt.id.number);
         let area =
             Area { x: x - 2 * PX, y: top + BAR_TOP + 32 * PX, width: 5 * PX, height: 5 * PX };
         gantt.svg.rect("refused", area, &told);

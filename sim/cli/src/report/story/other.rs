@@ -1,14 +1,13 @@
 //! Stories of the properties that are not about two overlapping intervals.
 
-use lock_judge::history::{AttemptId, EventKind, FencingToken, NodeIds, Settlement, Writer};
+use lock_judge::history::{AttemptId, EventKind, FencingToken, Settlement, Writer};
 use lock_judge::oracle::{Blame, Violation};
 use lock_judge::scenario::Family;
 use lock_judge::scenario::Property;
 use lock_judge::text;
 
-use super::continuity::made_again;
-use super::{Clause, because, outside, stop_before};
-use crate::report::timeline::{Attempt, Extension, Moment, Timeline, Write};
+use super::{Clause, because, outside, stop_before, unsound};
+use crate::report::timeline::{Attempt, Moment, Timeline, Write};
 use crate::report::{faults, words};
 
 /// Returns the headline, and the clauses that explain it.
@@ -35,12 +34,7 @@ pub(super) fn tell(
             format!("{first} was extended at {until} although another lease was granted at {at}"),
             vec![],
         ),
-        Property::SoundGrant => {
-            let extended = unsound_extension(timeline, violation);
-            let what = if extended.is_some() { "extension" } else { "grant" };
-            let headline = format!("{client}’s {what} of “{resource}” at {at} was unsound");
-            (headline, extended.unwrap_or_else(|| unsound(timeline, violation.first)))
-        }
+        Property::SoundGrant => unsound::tell(timeline, violation),
         Property::SectionWithinLease => {
             let length = text::length(violation.to_ns.saturating_sub(violation.from_ns));
             let headline = format!(
@@ -186,73 +180,14 @@ fn touched(timeline: &Timeline<'_>, violation: &Violation) -> Vec<Clause> {
     told
 }
 
-fn unsound(timeline: &Timeline<'_>, id: AttemptId) -> Vec<Clause> {
-    let Some(attempt) = timeline.attempt(id) else { return Vec::new() };
-    let name = timeline.name(id);
-    let counted = nodes_or_none(timeline, attempt.counted);
-    let votes = text::count(attempt.counted.count().into(), "vote");
-    let told = format!("{name} counted {counted}: {votes}, {} needed", attempt.needed);
-    let mut told = vec![Clause::at(attempt.began, told)];
-    let Some((decided, t2_local_ns)) = attempt.decided else { return told };
-    if timeline.is_served() {
-        let entrance = outside::entrance(timeline, attempt);
-        let mut told = entrance.map_or(told, |it| vec![it]);
-        told.extend(outside::last_commands(timeline, attempt, decided.at_ns));
-        return told;
-    }
-    let elapsed_ns = t2_local_ns.saturating_sub(attempt.t1_local_ns);
-    let given_up_ns = elapsed_ns.saturating_add(attempt.drift_ns);
-    if attempt.ttl_ns <= given_up_ns {
-        let (ttl, elapsed) = (text::length(attempt.ttl_ns), text::length(elapsed_ns));
-        let drift = text::length(attempt.drift_ns);
-        told.push(Clause::at(
-            decided,
-            format!(
-                "at T2 the lease had no validity left: TTL {ttl} − {elapsed} elapsed − {drift} for drift \
-                 is not positive"
-            ),
-        ));
-    }
-    told
-}
-
-fn nodes_or_none(timeline: &Timeline<'_>, nodes: NodeIds) -> String {
-    match timeline.nodes_of(nodes).as_slice() {
-        [] => String::from("no node"),
-        names => text::list(names),
-    }
-}
-
-/// Explains why an extension was unsound. Returns `None` if the violation is about a grant.
-fn unsound_extension(timeline: &Timeline<'_>, violation: &Violation) -> Option<Vec<Clause>> {
-    let attempt = timeline.attempt(violation.first)?;
-    let is_meant =
-        |round: &&Extension| round.extended.is_some_and(|(at, _)| at.at_ns == violation.from_ns);
-    let round = attempt.extensions.iter().find(is_meant)?;
-    let (settled, counted) = round.extended?;
-    let votes = text::count(counted.count().into(), "vote");
-    let nodes = nodes_or_none(timeline, counted);
-    let (begun, needed) = (text::instant(round.began.at_ns), attempt.needed);
-    let told =
-        format!("the extension’s T1 was {begun}; it counted {nodes}: {votes}, {needed} needed");
-    let mut clauses = vec![Clause::at(round.began, told)];
-    let over = attempt.beliefs.iter().rfind(|it| it.to_ns <= settled.at_ns);
-    if let Some(over) = over {
-        let (over, at) = (text::instant(over.to_ns), text::instant(settled.at_ns));
-        let told =
-            format!("the lease was over at {over}, before the extension was decided at {at}");
-        clauses.push(Clause::at(settled, told));
-    }
-    clauses.extend(made_again(timeline, attempt, settled, counted));
-    Some(clauses)
-}
-
 fn left_behind(timeline: &Timeline<'_>, violation: &Violation) -> Vec<Clause> {
     let Some(attempt) = timeline.attempt(violation.first) else { return Vec::new() };
     let mut told = Vec::new();
     if let Some((at, how)) = attempt.settled {
         let when = text::instant(at.at_ns);
-        told.push(Clause::at(at, format!("the attempt was {} at {when}", words::settled(how))));
+        let how = outside::not_entered(timeline, attempt)
+            .unwrap_or_else(|| words::settled(how).to_owned());
+        told.push(Clause::at(at, format!("the attempt was {how} at {when}")));
     }
     if let Some(at) = attempt.released {
         told.push(Clause::at(at, format!("it was released at {}", text::instant(at.at_ns))));
@@ -305,7 +240,9 @@ fn refused(timeline: &Timeline<'_>, id: AttemptId) -> Vec<Clause> {
     let began = text::instant(attempt.began.at_ns);
     let how = match attempt.settled {
         Some((at, how)) => {
-            format!("was settled at {}: {}", text::instant(at.at_ns), words::settled(how))
+            let how = outside::not_entered(timeline, attempt)
+                .unwrap_or_else(|| words::settled(how).to_owned());
+            format!("was settled at {}: {how}", text::instant(at.at_ns))
         }
         None => String::from("was never settled"),
     };

@@ -1,10 +1,10 @@
 //! Sentences about the leases of workers, of which only keys and sections are seen.
 
-use lock_judge::history::{Id, NodeId, OpKind};
+use lock_judge::history::{Id, NodeId, NodeIds, OpKind, Settlement, Writer};
 use lock_judge::text;
 
 use super::Clause;
-use crate::report::timeline::{Attempt, Command, Timeline};
+use crate::report::timeline::{Attempt, Command, Key, Timeline};
 use crate::report::words;
 
 /// Explains that a worker entered without a lease; `None` if it had one, or is no worker.
@@ -28,6 +28,23 @@ pub(super) fn entrance(timeline: &Timeline<'_>, attempt: &Attempt) -> Option<Cla
         ),
     };
     Some(Clause::at(entered, told))
+}
+
+/// Describes an attempt by which a worker never entered: the masters saw its keys, not its reasons.
+/// `None` for an attempt that was entered, and for a client that is no worker.
+pub(in crate::report) fn not_entered(timeline: &Timeline<'_>, attempt: &Attempt) -> Option<String> {
+    attempt.settled.filter(|(_, how)| timeline.is_served() && *how == Settlement::Cancelled)?;
+    let is_own = |key: &&Key| key.writer == Writer::Attempt(attempt.id);
+    let mut set = NodeIds::EMPTY;
+    timeline.keys.iter().filter(is_own).for_each(|key| set.insert(key.node));
+    let (count, total) = (set.count(), timeline.scenario.cluster.nodes.len());
+    Some(match timeline.nodes_of(set).as_slice() {
+        [] => String::from("not entered: no master set its key"),
+        nodes if count as usize * 2 > total => {
+            format!("not entered, although {} set its key", text::list(nodes))
+        }
+        nodes => format!("not entered: only {} set its key", text::list(nodes)),
+    })
 }
 
 /// Tells the last command of an attempt to each node before `at_ns`, nodes with the same command
