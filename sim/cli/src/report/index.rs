@@ -25,18 +25,18 @@ pub(super) fn draw(played: &[Played]) -> String {
         h1 { "Redis locks under faults" }
         p.verdict {
             @if failed.is_empty() {
-                span.met { "✓ every case as expected" }
+                span.met { "every case as expected" }
             } @else {
-                span.unmet { "✗ " (text::count(failed.len() as u64, "case")) " not as expected" }
+                span.unmet { (text::count(failed.len() as u64, "case")) " not as expected" }
             }
             " · " (text::count(groups.len() as u64, "scenario"))
             " · " (text::count(played.len() as u64, "case")) " · " (text::count(runs, "run"))
         }
         @if !failed.is_empty() { (failures(&failed)) }
         p.note {
-            "A line is a scenario with all of its cases: ✓\u{a0}held in every run · ✗\u{a0}violated in every run · "
-            "◐\u{a0}violated in some runs · –\u{a0}not put to the test · ?\u{a0}not judged. "
-            "A violation is an expected one unless it is framed. "
+            "Each line is a scenario, with all of its cases. A property ✓\u{a0}held in every run, was "
+            "✗\u{a0}violated in every run, ◐\u{a0}violated in some runs, –\u{a0}not put to the test, or "
+            "?\u{a0}not judged. A red frame marks a verdict that was not expected. "
             a href="results.json" { "results.json" } " has every case for programs."
         }
         input #filter type="search" hidden autocomplete="off" aria-label="Filter"
@@ -100,13 +100,13 @@ fn section(family: &str, groups: &[&Group<'_>], unfolded: bool) -> Markup {
         details open[unfolded || failed > 0] {
             summary {
                 span.family { @if family.is_empty() { "scenarios" } @else { (family) } } " "
-                (badge(failed)) " "
+                (badge(failed)) " · "
                 (text::count(groups.len() as u64, "scenario")) " · "
                 (text::count(cases().count() as u64, "case"))
             }
             table.grid {
                 thead { tr {
-                    th { "scenario" } th { "cases" }
+                    th { "scenario" } th { "cases as expected" }
                     @for property in Property::ALL { th { span { (property.name()) } } }
                 } }
                 tbody { @for (name, cases) in groups { (line(name, cases)) } }
@@ -115,10 +115,12 @@ fn section(family: &str, groups: &[&Group<'_>], unfolded: bool) -> Markup {
     }
 }
 
-/// Says whether all cases met their expectations, or how many did not.
+/// Says whether all cases met their expectations, or how many did not. The marks of the table are not
+/// used: they are verdicts on properties.
 fn badge(failed: usize) -> Markup {
     html! {
-        @if failed == 0 { span.met { "✓" } } @else { span.unmet { "✗ " (failed) } }
+        @if failed == 0 { span.met { "as expected" } }
+        @else { span.unmet { (failed) " not as expected" } }
     }
 }
 
@@ -128,7 +130,10 @@ fn line(name: &str, cases: &[&Played]) -> Markup {
     html! {
         tr data-tags=(scenario.tags.join(" ")) {
             td { a href=(page_file(name)) { (scenario.title) } " " code { (name) } }
-            td { (badge(failed)) " " (cases.len()) }
+            td {
+                @if failed == 0 { span.met { (cases.len()) } }
+                @else { span.unmet { (cases.len() - failed) " of " (cases.len()) } }
+            }
             @for property in Property::ALL { (cell(cases, property)) }
         }
     }

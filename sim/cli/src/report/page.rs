@@ -29,7 +29,7 @@ pub(super) fn draw(played: &[&Played], has_index: bool) -> String {
         @if has_index { p.up { a href=(INDEX) { "all scenarios" } } }
         h1 { (scenario.title) }
         p.name { code { (scenario.name) } @for tag in &scenario.tags { " " span.tag { (tag) } } }
-        @if !scenario.source.is_empty() { p.source { "After " (scenario.source) "." } }
+        @if !scenario.source.is_empty() { p.source { "Source: " (scenario.source) "." } }
         @if !scenario.story.is_empty() { p.story { (scenario.story) } }
         p.setting { (setting(&first.result)) }
         (legend())
@@ -138,7 +138,7 @@ fn contents(played: &[&Played]) -> Markup {
 pub(super) fn heading(result: &CaseResult) -> String {
     let case = &result.case;
     let name = case.name.as_ref().or(case.slug.as_ref());
-    let name = name.map_or("As the scenario tells it", String::as_str);
+    let name = name.map_or("Base case", String::as_str);
     match result.engine {
         "event" => name.to_owned(),
         "serve" => format!("{name} (on serve, seed {})", result.seeds.start),
@@ -150,9 +150,9 @@ pub(super) fn heading(result: &CaseResult) -> String {
 fn badge(result: &CaseResult) -> Markup {
     let violated = result.properties.iter().any(|it| it.violating_seeds > 0);
     html! {
-        @if !result.is_met() { span.unmet { "✗ not as expected" } }
-        @else if violated { span.met { "✓ violated, as expected" } }
-        @else { span.met { "✓ as expected" } }
+        @if !result.is_met() { span.unmet { "not as expected" } }
+        @else if violated { span.met { "violated, as expected" } }
+        @else { span.met { "as expected" } }
     }
 }
 
@@ -197,7 +197,7 @@ fn findings(played: &Played) -> Markup {
                         td { (it.blames.join("; ")) }
                     }
                     @for failure in &it.failures {
-                        tr.failed { td {} td.failure colspan="4" { "✗ " (failure) } }
+                        tr.failed { td {} td.failure colspan="4" { (failure) } }
                     }
                 }
             }
