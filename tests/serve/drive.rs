@@ -211,8 +211,35 @@ fn wrong_usage_starts_no_worker() {
     let arguments = ["drive", "suspend-defeats-step-3", "--worker", "true"];
     let (code, text) = said(&place.command(&arguments).output().unwrap());
     assert_eq!(code, Some(3), "{text}");
+    assert!(text.contains("skipped suspend-defeats-step-3"), "{text}");
     assert!(text.contains("does not support `suspend` of a client"), "{text}");
-    assert!(text.contains("it is needed by `suspend-defeats-step-3"), "{text}");
+    assert!(text.ends_with("nothing was played\n"), "{text}");
+}
+
+#[test]
+fn an_unsupported_scenario_keeps_no_other_from_being_played() {
+    let place = Place::with("unsupported", "");
+    let folder = place.0.join("all");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::rename(place.0.join("one.toml"), folder.join("one.toml")).unwrap();
+    let sleep =
+        "[[fault]]\nid = \"sleep\"\nat = \"1s\"\nlasts = \"1s\"\nsuspend = { host = \"c1\" }\n";
+    let sleeps = SCENARIO.replace("\"one\"", "\"sleeps\"") + sleep;
+    std::fs::write(folder.join("sleeps.toml"), sleeps).unwrap();
+    let drive = |worker: &str, options: &[&str]| {
+        let arguments = [&["drive", "./all/", "--worker", worker], options].concat();
+        said(&place.command(&arguments).output().unwrap())
+    };
+    let skipped = "skipped sleeps  the engine `serve` does not support `suspend` of a client";
+    let (code, text) = drive("python3 worker.py lock {client}", &["--shard", "1/1"]);
+    assert_eq!(code, Some(3), "{text}");
+    assert!(text.contains("met     one") && text.contains(skipped), "{text}");
+    assert!(text.contains("1 run met, 0 failed, 0 inconclusive, 1 case skipped"), "{text}");
+    let output = place.command(&["merge", "reports", "--out", "merged"]).output().unwrap();
+    let (code, text) = said(&output);
+    assert!(code == Some(3) && text.contains(skipped), "{text}");
+    let (code, text) = drive("python3 worker.py enter {client}", &[]);
+    assert_eq!(code, Some(1), "a failure is worse: {text}");
 }
 
 #[test]

@@ -18,7 +18,8 @@ use indicatif::ProgressBar;
 use lock_judge::text;
 use redlock_sim::part::Part;
 use redlock_sim::search::Played;
-use redlock_sim::serve;
+use redlock_sim::serve::{self, Refusal};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 pub(super) use part::merge;
@@ -61,7 +62,7 @@ impl Job {
 pub(super) fn drive(arguments: &arguments::Drive) -> Result<Exit, Stop> {
     let words = Words::parse(&arguments.worker)?;
     let part = arguments.shard.part()?;
-    let cases = cases(arguments)?;
+    let Cases { played: cases, skipped } = cases(arguments)?;
     let jobs = jobs(&cases, arguments, part.unwrap_or(Part::WHOLE));
     let out = &arguments.out.out;
     report::check_writable(out).map_err(|error| Stop::unwritable(out, &error))?;
@@ -81,6 +82,7 @@ pub(super) fn drive(arguments: &arguments::Drive) -> Result<Exit, Stop> {
     let template = "{wide_bar} {human_pos}/{human_len}";
     let bar = progress::bar(Some(jobs.len() as u64), arguments.amount.quiet, template);
     let mut session = Session::new(out, arguments.amount, bar);
+    skipped.iter().for_each(|it| session.skip(it));
     let mut sums = PartSums::default();
     let threads = arguments.jobs.map_or_else(cores, usize::from).min(jobs.len()).max(1);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
@@ -106,37 +108,49 @@ pub(super) fn drive(arguments: &arguments::Drive) -> Result<Exit, Stop> {
     }
     let is_stopped = stop.load(Ordering::Relaxed);
     if let Some(part) = part {
-        part::store(arguments, (part, cases), &sums, !is_stopped)?;
+        part::store(arguments, (part, Cases { played: cases, skipped }), &sums, !is_stopped)?;
     }
     session.finish(is_stopped)
 }
 
+/// The selected cases: those that `serve` can play, and the others.
+struct Cases {
+    played: Vec<Selected>,
+    skipped: Vec<Skipped>,
+}
+
+/// A selected case that `serve` cannot play.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Skipped {
+    case: String,
+    reason: String,
+}
+
 /// Returns the selected cases.
-fn cases(arguments: &arguments::Drive) -> Result<Vec<Selected>, Stop> {
+fn cases(arguments: &arguments::Drive) -> Result<Cases, Stop> {
     let (cases, origin) = select::select(&arguments.which, &arguments.settings.overrides)?;
-    for selected in &cases {
-        if selected.case.scenario.clients.is_empty() {
-            let name = selected.case.full_name();
-            return Err(Stop::usage(format!(
-                "error: `{name}` has no client that a worker could be"
-            )));
-        }
-        serve::check(&selected.case).map_err(|why| {
-            let Stop { exit, message } = refused(why);
-            let name = selected.case.full_name();
-            Stop {
-                exit,
-                message: format!(
-                    "{message}\n  = note: it is needed by `{name}`; no scenario was run"
-                ),
-            }
-        })?;
-    }
     if cases.is_empty() {
         let message = format!("nothing to drive: no scenario is selected ({origin})");
         return Err(Stop { exit: Exit::Nothing, message });
     }
-    Ok(cases)
+    let (mut played, mut skipped) = (Vec::new(), Vec::new());
+    for selected in cases {
+        let case = selected.case.full_name();
+        if selected.case.scenario.clients.is_empty() {
+            return Err(Stop::usage(format!(
+                "error: `{case}` has no client that a worker could be"
+            )));
+        }
+        match serve::check(&selected.case) {
+            Ok(()) => played.push(selected),
+            Err(Refusal::Unsupported(reason)) => {
+                skipped.push(Skipped { case, reason: reason.to_string() });
+            }
+            Err(other) => return Err(refused(other)),
+        }
+    }
+    Ok(Cases { played, skipped })
 }
 
 /// Returns a job for each case and seed of `part`.
@@ -161,12 +175,21 @@ struct Session<'a> {
     out: &'a Path,
     bar: ProgressBar,
     played: Vec<Played>,
+    skipped: usize,
     exit: Exit,
 }
 
 impl<'a> Session<'a> {
     fn new(out: &'a Path, amount: Amount, bar: ProgressBar) -> Self {
-        Self { amount, out, bar, played: Vec::new(), exit: Exit::Met }
+        Self { amount, out, bar, played: Vec::new(), skipped: 0, exit: Exit::Met }
+    }
+
+    /// Takes a case that cannot be played. Without it the result is inconclusive.
+    fn skip(&mut self, Skipped { case, reason }: &Skipped) {
+        self.skipped += 1;
+        self.exit = self.exit.max(Exit::Inconclusive);
+        emit("skipped", || json!({ "case": case, "reason": reason }));
+        self.bar.suspend(|| say(format_args!("skipped {case}  {reason}")));
     }
 
     fn take(&mut self, job: &Job, driven: Driven) {
@@ -194,10 +217,10 @@ impl<'a> Session<'a> {
             self.exit = self.exit.max(Exit::Inconclusive);
         }
         if self.played.is_empty() {
-            say(if is_stopped {
-                "stopped before the end of a run"
-            } else {
-                "the shard has no run"
+            say(match (is_stopped, self.skipped) {
+                (true, _) => "stopped before the end of a run",
+                (false, 0) => "the shard has no run",
+                (false, _) => "nothing was played",
             });
             return Ok(self.exit);
         }
@@ -208,6 +231,9 @@ impl<'a> Session<'a> {
         let failed = self.played.len() - met - unclear;
         let met = text::count(met as u64, "run");
         let mut summary = format!("\n{met} met, {failed} failed, {unclear} inconclusive");
+        if self.skipped > 0 {
+            summary += &format!(", {} skipped", text::count(self.skipped as u64, "case"));
+        }
         if is_stopped {
             summary += ", stopped before the end";
         }

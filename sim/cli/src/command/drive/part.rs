@@ -12,7 +12,7 @@ use redlock_sim::serve::note;
 use serde::{Deserialize, Serialize};
 
 use super::play::Driven;
-use super::{Job, Session};
+use super::{Cases, Job, Session, Skipped};
 use crate::command::arguments::{Drive, Merge};
 use crate::command::exit::{Exit, Stop};
 use crate::command::progress;
@@ -31,6 +31,7 @@ struct Plan {
     timeout_ns: u64,
     profile: Option<String>,
     cases: Vec<Selected>,
+    skipped: Vec<Skipped>,
     seeds: Range<u64>,
 }
 
@@ -75,7 +76,7 @@ impl PartSums {
 /// Stores a part for `merge`.
 pub(super) fn store(
     arguments: &Drive,
-    (part, cases): (Part, Vec<Selected>),
+    (part, cases): (Part, Cases),
     part_sums: &PartSums,
     is_complete: bool,
 ) -> Result<(), Stop> {
@@ -84,7 +85,8 @@ pub(super) fn store(
         limit_ns: arguments.limit.map(|limit| limit.0),
         timeout_ns: arguments.timeout.0,
         profile: arguments.profile.map(|profile| profile.name.to_owned()),
-        cases,
+        cases: cases.played,
+        skipped: cases.skipped,
         seeds: arguments.seeds.0.clone(),
     };
     let (out, runs) = (&arguments.out.out, part_sums.runs.len() as u64);
@@ -109,6 +111,7 @@ pub(in crate::command) fn merge(
     let bar = progress::bar(Some(runs.len() as u64), arguments.amount.quiet, "{wide_bar}");
     let mut session = Session::new(&arguments.out.out, arguments.amount, bar);
     session.exit = least;
+    plan.skipped.iter().for_each(|it| session.skip(it));
     for (number, (run, from)) in runs.into_iter().enumerate() {
         let Some(selected) = plan.cases.get(run.case) else { continue };
         let job = Job { number, place: run.case, selected: selected.clone(), seed: run.seed };
