@@ -8,6 +8,8 @@ mod baseline;
 mod departures;
 pub(crate) mod formats;
 
+use lock_judge::text;
+
 pub(crate) use baseline::{Baseline, Known};
 pub(crate) use departures::{Departure, departures};
 
@@ -27,7 +29,7 @@ pub(crate) enum Change {
 }
 
 impl Change {
-    /// Returns true for changes that the gate does not let pass.
+    /// Returns true for changes that make the gate fail.
     pub(crate) const fn is_red(&self) -> bool {
         matches!(self, Self::New(_) | Self::Changed(..) | Self::Gone(_))
     }
@@ -49,8 +51,13 @@ impl core::fmt::Display for Change {
     }
 }
 
-/// Compares `found`, the departures of the played `cases`, with `baseline`. Changes that do not pass
-/// come first.
+/// Counts the changes that fail: `1 change fails`.
+pub(crate) fn failing(red: usize) -> String {
+    format!("{} {}", text::count(red as u64, "change"), if red == 1 { "fails" } else { "fail" })
+}
+
+/// Compares `found`, the departures of the played `cases`, with `baseline`. Changes that fail come
+/// first.
 pub(crate) fn compare(baseline: &Baseline, cases: &[String], found: &[Departure]) -> Vec<Change> {
     let mut changes = Vec::new();
     for departure in found {

@@ -9,7 +9,7 @@ use toml::value::{Date, Datetime};
 use super::arguments::{Gate, GateFormat};
 use super::exit::{Exit, Stop};
 use super::say::say;
-use crate::gate::{Baseline, Change, Departure, Known, compare, departures, formats};
+use crate::gate::{Baseline, Change, Departure, Known, compare, departures, failing, formats};
 use crate::report::{Results, Staged};
 
 /// Prints every difference, and lets pass what is known.
@@ -45,7 +45,8 @@ pub(super) fn gate(arguments: &Gate) -> Result<Exit, Stop> {
         let of_results = |it: &&Change| matches!(it, Change::New(_) | Change::Changed(..));
         let known = found.len() - changes.iter().filter(of_results).count();
         let cases = cases.len();
-        say(format_args!("{cases} cases, {known} known departures, {red} changes do not pass"));
+        let failing = failing(red);
+        say(format_args!("{cases} cases, {known} known departures, {failing}"));
     }
     Ok(if red > 0 { Exit::Failed } else { Exit::Met })
 }

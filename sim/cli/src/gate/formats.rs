@@ -37,15 +37,16 @@ pub(crate) fn json(changes: &[Change]) -> String {
 pub(crate) fn markdown(changes: &[Change], found: &[Departure], cases: usize) -> String {
     let red = changes.iter().filter(|change| change.is_red()).count();
     let mut text = format!(
-        "### redlock-sim: {cases} cases, {} departures, {red} changes do not pass\n",
-        found.len()
+        "### redlock-sim: {cases} cases, {} departures, {}\n",
+        found.len(),
+        super::failing(red)
     );
     if !changes.is_empty() {
-        text += "\n| change | passes |\n| --- | --- |\n";
+        text += "\n| change | fails |\n| --- | --- |\n";
     }
     for change in changes {
-        let passes = if change.is_red() { "no" } else { "yes" };
-        let _ = writeln!(text, "| {} | {passes} |", cell(&change.to_string()));
+        let fails = if change.is_red() { "yes" } else { "no" };
+        let _ = writeln!(text, "| {} | {fails} |", cell(&change.to_string()));
     }
     if !found.is_empty() {
         text += "\n| case | about | observed |\n| --- | --- | --- |\n";
