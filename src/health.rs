@@ -67,8 +67,8 @@ impl From<redlock_protocol::Standing> for Standing {
 impl fmt::Display for Standing {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Counts => formatter.write_str("counts"),
-            Self::NotKnown => formatter.write_str("does not count"),
+            Self::Counts => formatter.write_str("can vote"),
+            Self::NotKnown => formatter.write_str("cannot vote yet"),
             Self::Quarantined(left) => write!(formatter, "quarantined for {left:.1?}"),
         }
     }
@@ -78,8 +78,8 @@ impl fmt::Display for Health {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verdict = match (self.is_closed, self.has_quorum) {
             (true, _) => "closed",
-            (false, true) => "a majority is connected and counts",
-            (false, false) => "no majority is connected and counts",
+            (false, true) => "a majority of the nodes is connected and can vote",
+            (false, false) => "no majority of the nodes is connected and can vote",
         };
         writeln!(formatter, "{verdict}")?;
         self.nodes.iter().try_for_each(|node| writeln!(formatter, "  {node}"))

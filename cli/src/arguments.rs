@@ -10,7 +10,7 @@ use redlock_client::config::parse_duration;
 use crate::exit::TAKEN;
 use crate::guard::Guard;
 
-/// Runs a command under a distributed lock (Redlock), and tells who holds one.
+/// Runs a command under a distributed lock (Redlock), and shows who holds one.
 #[derive(Debug, Parser)]
 #[command(name = "redlock", version, after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
@@ -69,7 +69,7 @@ pub(crate) enum Command {
     /// Check the nodes before anything relies on them
     #[command(after_help = INSPECT_HELP)]
     Inspect(Inspect),
-    /// Tell who holds a lock, on how many nodes, and for how long
+    /// Show who holds a lock, on how many nodes, and for how long
     #[command(after_help = WHO_HELP)]
     Who(Who),
     /// Take a lock away from its holder

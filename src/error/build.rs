@@ -109,7 +109,9 @@ pub enum EndpointError {
     #[error("a `#` has no meaning here: written `%23`, it may be part of a password or a path")]
     Fragment,
     /// The scheme is one of Sentinel or Cluster.
-    #[error("Sentinel and Cluster are no nodes: name independent masters, each by `redis://`")]
+    #[error(
+        "Sentinel and Cluster are not supported: list independent masters, each as `redis://…`"
+    )]
     Group,
     /// The host is missing or has characters that are not allowed in a host.
     #[error("expected a host name, an IPv4 address, or an IPv6 address in brackets")]

@@ -86,7 +86,10 @@ impl fmt::Display for CheckError {
         match self {
             Self::Lost(reason) => reason.fmt(formatter),
             Self::Unconfirmed(Votes { confirmed, majority, .. }) => {
-                write!(formatter, "{confirmed} nodes confirm the lease, {majority} are needed")
+                write!(
+                    formatter,
+                    "too few nodes confirm the lease: {confirmed} of the {majority} that are needed"
+                )
             }
         }
     }
@@ -132,7 +135,9 @@ impl fmt::Display for Released {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::AlreadyExpired => formatter.write_str("no node had the key any more"),
-            Self::Confirmed => formatter.write_str("released on every node"),
+            Self::Confirmed => {
+                formatter.write_str("released on every node that could have had the key")
+            }
             Self::Unconfirmed(nodes) => {
                 formatter.write_str("released, but not confirmed by ")?;
                 list(nodes, formatter)

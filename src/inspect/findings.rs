@@ -117,7 +117,7 @@ fn judge_quorum(votes_in: &[Option<Duration>]) -> Option<Finding> {
     let counting = votes_in.iter().filter(|left| left.is_zero()).count();
     let until = match votes_in.get(quorum - 1) {
         Some(left) if left.is_zero() => return None,
-        Some(left) => format!("A majority counts in {left:.1?} if nothing else happens."),
+        Some(left) => format!("A majority can vote in {left:.1?} if nothing else happens."),
         None => String::from("This does not end by itself: see the findings below."),
     };
     let text = format!(

@@ -67,19 +67,19 @@ fn health_in_words_tells_what_is_over_from_what_is_not() {
     let redlock = world.builder().nodes(["redis://a", "redis://b", "redis://me:x@c/2"]);
     let redlock = redlock.build().unwrap();
     let lines = || redlock.health().to_string().lines().map(String::from).collect::<Vec<_>>();
-    assert_eq!(lines()[0], "no majority is connected and counts");
+    assert_eq!(lines()[0], "no majority of the nodes is connected and can vote");
     assert_eq!(lines()[3], "  redis://c:6379/2: not connected");
     world.node("a", |node| node.habit = Habit::Says(b"-OOM too much\r\n".to_vec()));
     world.node("c", |node| node.habit = Habit::Refuses);
     world.block_on(redlock.try_acquire("res")).unwrap_err();
     world.pass(2 * SECOND);
     assert_eq!(redlock.health().nodes[0].last_error_age, Some(2 * SECOND));
-    assert_eq!(lines()[0], "a majority is connected and counts");
+    assert_eq!(lines()[0], "a majority of the nodes is connected and can vote");
     assert_eq!(
         lines()[1..],
         [
-            "  redis://a:6379: connected, counts, last error 2.0s ago: OOM too much",
-            "  redis://b:6379: connected, counts",
+            "  redis://a:6379: connected, can vote, last error 2.0s ago: OOM too much",
+            "  redis://b:6379: connected, can vote",
             "  redis://c:6379/2: away, last error 2.0s ago: connection refused",
         ]
     );
@@ -95,7 +95,7 @@ fn inspection_first_says_that_no_lock_is_available_until_when() {
     let redlock = world.client();
     assert_eq!(first(&redlock), None, "nothing to object to");
     ["a", "b", "c"].iter().for_each(|it| world.node(it, |node| node.uptime_s = 1));
-    let text = "no lock can be acquired: 2 of 5 nodes can vote, and a lock takes 3. A majority counts in \
+    let text = "no lock can be acquired: 2 of 5 nodes can vote, and a lock takes 3. A majority can vote in \
         9.1s if nothing else happens.";
     assert_eq!(first(&redlock), Some((Severity::Error, String::from(text))));
     world.block_on(redlock.try_acquire("res")).unwrap_err();

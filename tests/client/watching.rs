@@ -107,7 +107,7 @@ fn servers_that_are_silent_do_not_end_the_lease() {
     assert_eq!((lease.check(SECOND), votes(&lease)), (Ok(()), (2, 5)));
     let error = lease.check_confirmed(SECOND).unwrap_err();
     assert!(matches!(error, CheckError::Unconfirmed(votes) if votes.majority == 3));
-    assert_eq!(error.to_string(), "2 nodes confirm the lease, 3 are needed");
+    assert_eq!(error.to_string(), "too few nodes confirm the lease: 2 of the 3 that are needed");
     assert_eq!(world.block_on(lease.lost()), LostReason::DeadlinePassed);
 }
 

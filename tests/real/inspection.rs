@@ -27,7 +27,7 @@ async fn servers_in_order_are_not_objected_to() {
     let found = worst(&inspection, Severity::Warning);
     assert_eq!(found.len(), 1, "{inspection}");
     assert!(found[0].starts_with("no lock can be acquired: 0 of 5 nodes can vote"), "{inspection}");
-    assert!(found[0].contains("A majority counts in "), "they are young: {inspection}");
+    assert!(found[0].contains("A majority can vote in "), "they are young: {inspection}");
     assert_eq!(inspection.findings.len(), 6, "each forgets when it restarts: {inspection}");
     for node in &inspection.nodes {
         let report = node.report.as_ref().unwrap();
