@@ -60,34 +60,34 @@ impl FaultKind {
         match self {
             Self::ClockJump(by) => {
                 let by_ns = signed(by.by);
-                format!("fault `{id}` moved {}’s clock by {by_ns} {at}", by.host)
+                format!("fault “{id}” moved {}’s clock by {by_ns} {at}", by.host)
             }
             Self::ClockRate(rate) => {
                 let percent = text::percent(rate.ppm);
-                format!("fault `{id}` made {}’s clocks drift by {percent} {span}", rate.host)
+                format!("fault “{id}” made {}’s clocks drift by {percent} {span}", rate.host)
             }
             Self::ClockSlew(by) => {
                 let by_ns = signed(by.by);
-                format!("fault `{id}` slewed {}’s clocks by {by_ns} {span}", by.host)
+                format!("fault “{id}” slewed {}’s clocks by {by_ns} {span}", by.host)
             }
-            Self::Delete(one) => format!("fault `{id}` deleted the key on {} {at}", one.host),
+            Self::Delete(one) => format!("fault “{id}” deleted the key on {} {at}", one.host),
             Self::Demote(it) => {
-                format!("fault `{id}` made {} a replica{} {span}", it.host, leader(it))
+                format!("fault “{id}” made {} a replica{} {span}", it.host, leader(it))
             }
-            Self::Evict(one) => format!("fault `{id}` evicted the key on {} {at}", one.host),
+            Self::Evict(one) => format!("fault “{id}” evicted the key on {} {at}", one.host),
             Self::Failover(it) => {
-                format!("fault `{id}` replaced {} by {} {at}", it.node, it.to)
+                format!("fault “{id}” replaced {} by {} {at}", it.node, it.to)
             }
-            Self::Flush(it) => format!("fault `{id}` flushed {}{} {at}", database(it), it.host),
-            Self::Kill(it) => format!("fault `{id}` killed {} {at}{}", it.host, aside(it)),
-            Self::Pause(one) => format!("fault `{id}` stopped {} {span}", one.host),
-            Self::Power(it) => format!("fault `{id}` cut {}’s power {at}{}", it.host, aside(it)),
-            Self::Shutdown(it) => format!("fault `{id}` shut {} down {at}{}", it.host, aside(it)),
-            Self::Stall(one) => format!("fault `{id}` stalled {} {span}", one.host),
-            Self::Suspend(one) => format!("fault `{id}` suspended {} {span}", one.host),
+            Self::Flush(it) => format!("fault “{id}” flushed {}{} {at}", database(it), it.host),
+            Self::Kill(it) => format!("fault “{id}” killed {} {at}{}", it.host, aside(it)),
+            Self::Pause(one) => format!("fault “{id}” stopped {} {span}", one.host),
+            Self::Power(it) => format!("fault “{id}” cut {}’s power {at}{}", it.host, aside(it)),
+            Self::Shutdown(it) => format!("fault “{id}” shut {} down {at}{}", it.host, aside(it)),
+            Self::Stall(one) => format!("fault “{id}” stalled {} {span}", one.host),
+            Self::Suspend(one) => format!("fault “{id}” suspended {} {span}", one.host),
             Self::Swap(it) => {
                 let [one, other] = it.databases;
-                format!("fault `{id}` swapped databases {one} and {other} of {} {at}", it.host)
+                format!("fault “{id}” swapped databases {one} and {other} of {} {at}", it.host)
             }
             Self::Attach(_)
             | Self::Delay(_)
@@ -95,7 +95,7 @@ impl FaultKind {
             | Self::MemoryFull(_)
             | Self::Partition(_)
             | Self::Snapshot(_)
-            | Self::SpuriousPush(_) => format!("of fault `{id}` ({}) {span}", self.summary()),
+            | Self::SpuriousPush(_) => format!("of fault “{id}” ({}) {span}", self.summary()),
         }
     }
 }
