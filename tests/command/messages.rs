@@ -34,6 +34,16 @@ fn programs_read_results_as_they_come() {
     let history = "reports/clock-jump/base.0.jsonl.gz";
     assert_eq!(kinds(&messages(&folder, 1, &["check", history])), ["case"]);
 
+    let listed = messages(&folder, 0, &["list"]);
+    assert_eq!((kinds(&listed), &listed[0].1["name"]), (vec!["scenario"], &"clock-jump".into()));
+    let shown = messages(&folder, 0, &["show", "clock-jump"]);
+    let (kind, shown) = &shown[0];
+    assert_eq!((kind.as_str(), &shown["text"]), ("scenario", &GOOD.into()));
+    assert_eq!(shown["path"], "scenarios/clock-jump.toml");
+    for field in ["name", "title", "story", "tags", "source"] {
+        assert_eq!(shown[field], listed[0].1[field], "{field}");
+    }
+
     let shard = ["run", "--seeds", "0..9", "--shard", "1/2", "--out", "parts"];
     assert_eq!(kinds(&messages(&folder, 0, &shard)), ["shard"]);
     let merged = messages(&folder, 3, &["merge", "parts"]);

@@ -156,7 +156,7 @@ fn colours_are_for_terminals_or_for_those_who_ask() {
 #[test]
 fn help_of_each_command_has_examples() {
     let folder = folder("help", &[("clock-jump.toml", GOOD)]);
-    for command in ["run", "replay", "check", "list", "serve", "drive", "init", "master"] {
+    for command in ["run", "replay", "check", "list", "show", "serve", "drive", "init", "master"] {
         let said = redlock_sim(&folder, &[command, "--help"]).code(0);
         let said = String::from_utf8(said.get_output().stdout.clone()).unwrap();
         let (_, examples) = said.split_once("Examples:\n").expect(command);
@@ -197,6 +197,24 @@ clock-jump  [K2 clock]
     let printed = printed.get_output().stdout.clone();
     let entries: serde_json::Value = serde_json::from_slice(&printed).unwrap();
     assert_eq!(entries[0]["cases"][2]["seeds"], "0..100");
+    assert!(entries[0]["story"].is_string());
+}
+
+#[test]
+fn scenarios_are_shown_as_they_are_written() {
+    let folder = folder("show", &[("clock-jump.toml", GOOD)]);
+    let shown = |arguments: &[&str]| {
+        let output = redlock_sim(&folder, &[&["show"], arguments].concat()).code(0);
+        String::from_utf8(output.get_output().stdout.clone()).unwrap()
+    };
+    assert_eq!(shown(&["clock-jump"]), GOOD);
+    assert_eq!(shown(&["clock-jump", "./scenarios/"]), GOOD, "each once");
+    fs::write(folder.join("node-clock-jump.toml"), NODE_CLOCK_JUMP).unwrap();
+    let both = shown(&["tag:clock", "./node-clock-jump.toml"]);
+    let [one, other] = ["scenarios/clock-jump.toml", "node-clock-jump.toml"];
+    assert_eq!(both, format!("# {one}\n{GOOD}\n# {other}\n{NODE_CLOCK_JUMP}"));
+    fs::remove_dir_all(folder.join("scenarios")).unwrap();
+    assert_eq!(shown(&["node-clock-jump"]), NODE_CLOCK_JUMP, "built in");
 }
 
 #[test]
@@ -229,6 +247,8 @@ fn shells_complete_commands_and_options() {
         [("bash", "--message-format"), ("zsh", "_redlock-sim"), ("fish", "explore")]
     {
         let output = redlock_sim(&folder, &["completions", shell]).code(0).get_output().clone();
-        assert!(String::from_utf8(output.stdout).unwrap().contains(word), "{shell}");
+        let script = String::from_utf8(output.stdout).unwrap();
+        assert!(script.contains(word) && script.contains("show"), "{shell}");
+        assert!(!script.contains("watchdog"), "{shell} offers a hidden command");
     }
 }

@@ -93,6 +93,17 @@ error: there is no scenario `scenarios` (./scenarios)
   = help: for the scenarios in the folder, write `./scenarios/`
 
 "#]]);
+    redlock_sim(&folder, &["show", "clock-jmp"]).code(2).stderr_eq(str![[r#"
+error: there is no scenario `clock-jmp` (./scenarios)
+  = help: did you mean `clock-jump`?
+
+"#]]);
+    redlock_sim(&folder, &["show", "clock-jump::five"]).code(2).stderr_eq(str![[r#"
+error: `clock-jump::five` is a case
+  = help: a case is a part of its file: `redlock-sim show clock-jump`
+
+"#]]);
+    redlock_sim(&folder, &["show", "tag:nothing"]).code(4);
     redlock_sim(&folder, &["run", "there/is/nothing.toml"]).code(2);
     for arguments in [
         &["run", "--seeds", "5..5"][..],

@@ -20,6 +20,7 @@ mod say;
 mod select;
 mod serve;
 mod session;
+mod show;
 mod stop_signal;
 mod suggest;
 mod sums;
@@ -59,6 +60,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Some(Command::Completions { shell }) => completions(*shell),
         Some(Command::Schema) => schema(),
         Some(Command::List(arguments)) => list::list(arguments),
+        Some(Command::Show(arguments)) => show::show(arguments),
         Some(Command::Master(arguments)) => master::master(arguments),
         Some(Command::Serve(arguments)) => serve::serve(arguments),
     };
@@ -78,7 +80,16 @@ fn schema() -> Result<Exit, Stop> {
 
 fn completions(shell: Shell) -> Result<Exit, Stop> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "redlock-sim", &mut script);
+    clap_complete::generate(shell, &mut visible(&Arguments::command()), "redlock-sim", &mut script);
     say::say(String::from_utf8_lossy(&script).trim_end());
     Ok(Exit::Met)
+}
+
+/// Returns `command` without its hidden commands, which the generator of completions would offer.
+fn visible(command: &clap::Command) -> clap::Command {
+    let commands = command.get_subcommands().filter(|it| !it.is_hide_set()).cloned();
+    clap::Command::new("redlock-sim")
+        .version(env!("CARGO_PKG_VERSION"))
+        .args(command.get_arguments().cloned())
+        .subcommands(commands)
 }

@@ -19,6 +19,7 @@ pub(super) use self::clients::{Drive, Init, Language, Master, Serve};
 use self::examples::{
     AFTER_HELP, CHECK_EXAMPLES, DRIVE_EXAMPLES, EXPLORE_EXAMPLES, GATE_EXAMPLES, INIT_EXAMPLES,
     LIST_EXAMPLES, MASTER_EXAMPLES, MERGE_EXAMPLES, REPLAY_EXAMPLES, RUN_EXAMPLES, SERVE_EXAMPLES,
+    SHOW_EXAMPLES,
 };
 pub(super) use self::shard::{Merge, Shard};
 
@@ -62,6 +63,9 @@ pub(super) enum Command {
     /// List scenarios and their cases
     #[command(after_help = LIST_EXAMPLES)]
     List(List),
+    /// Print scenarios as TOML: the text of their files
+    #[command(after_help = SHOW_EXAMPLES)]
+    Show(Show),
     /// Serve simulated masters on loopback TCP, for any client
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(Serve),
@@ -100,10 +104,11 @@ impl Command {
             Self::Merge(it) => it.messages,
             Self::Serve(it) => it.messages,
             Self::Drive(it) => it.messages,
+            Self::List(it) => it.messages,
+            Self::Show(it) => it.messages,
             Self::Completions { .. }
             | Self::Schema
             | Self::Gate(_)
-            | Self::List(_)
             | Self::Init(_)
             | Self::Watchdog { .. }
             | Self::Master(_) => Messages::default(),
@@ -271,9 +276,20 @@ pub(super) enum GateFormat {
 
 #[derive(Args, Debug)]
 pub(super) struct List {
-    /// Format of the list
+    /// Format of the list; `json` prints one array
     #[arg(long, default_value = "text")]
     pub(super) format: Format,
+    #[command(flatten)]
+    pub(super) messages: Messages,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Show {
+    /// Scenarios (NAME), files, folders, tags (tag:TAG)
+    #[arg(value_name = "NAME|PATH|tag:TAG", required = true)]
+    pub(super) which: Vec<String>,
+    #[command(flatten)]
+    pub(super) messages: Messages,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::arguments::{Format, List};
 use super::exit::{Exit, Stop};
-use super::say::say;
+use super::say::{emit, say};
 use super::select::Library;
 
 /// A scenario in the JSON output.
@@ -15,6 +15,7 @@ struct Entry<'a> {
     name: &'a str,
     file: &'a str,
     title: &'a str,
+    story: &'a str,
     tags: &'a [String],
     source: &'a str,
     cases: Vec<CaseEntry>,
@@ -31,6 +32,8 @@ struct CaseEntry {
     expect: Expectations,
 }
 
+const WRITABLE: &str = "names, numbers and texts can always be written";
+
 /// Prints the available scenarios with their cases.
 pub(super) fn list(arguments: &List) -> Result<Exit, Stop> {
     let library = Library::load()?;
@@ -38,11 +41,11 @@ pub(super) fn list(arguments: &List) -> Result<Exit, Stop> {
     for file in &library.files {
         entries.push(entry(file, file.cases(&[]).map_err(Stop::usage)?));
     }
+    for entry in &entries {
+        emit("scenario", || serde_json::to_value(entry).expect(WRITABLE));
+    }
     match arguments.format {
-        Format::Json => {
-            let text = serde_json::to_string_pretty(&entries);
-            say(text.expect("names, numbers and texts can always be written"));
-        }
+        Format::Json => say(serde_json::to_string_pretty(&entries).expect(WRITABLE)),
         Format::Text => {
             say(format_args!("scenarios: {}", library.origin));
             for Entry { name, title, tags, cases, .. } in &entries {
@@ -70,6 +73,7 @@ fn entry(file: &File, cases: Vec<Case>) -> Entry<'_> {
         name: &scenario.name,
         file: file.path(),
         title: &scenario.title,
+        story: &scenario.story,
         tags: &scenario.tags,
         source: &scenario.source,
         cases: cases.into_iter().map(case).collect(),

@@ -34,6 +34,13 @@ pub(super) fn say(text: impl Display) {
     }
 }
 
+/// Writes a text to standard output as it is, for people: without colours, without another newline.
+pub(super) fn say_raw(text: &str) {
+    if !is_json() {
+        note(write!(anstream::stdout().lock(), "{text}"));
+    }
+}
+
 /// Writes a JSON object of a `kind` to standard output, for programs.
 pub(super) fn emit(kind: &str, message: impl FnOnce() -> Value) {
     if !is_json() {
@@ -58,7 +65,11 @@ pub(super) fn emit_result(result: &CaseResult, exit: Exit) {
 }
 
 fn write(line: &str) {
-    if let Err(error) = writeln!(anstream::stdout().lock(), "{line}")
+    note(writeln!(anstream::stdout().lock(), "{line}"));
+}
+
+fn note(written: io::Result<()>) {
+    if let Err(error) = written
         && error.kind() != io::ErrorKind::BrokenPipe
     {
         let _ = UNWRITTEN.set(error);

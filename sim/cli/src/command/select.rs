@@ -84,6 +84,32 @@ fn is_path(word: &str) -> bool {
     word.contains(['/', '\\']) || word.ends_with(".toml") || word == "."
 }
 
+/// Returns the files that `words` select, each once: those of names, paths and tags.
+pub(super) fn files(words: &[String]) -> Result<Vec<File>, Stop> {
+    let mut found: Vec<File> = Vec::new();
+    for word in words {
+        let files = match Selector::new(word) {
+            Selector::Path(_, Some(_)) | Selector::Name(_, Some(_)) => {
+                let head = word.split("::").next().unwrap_or_default();
+                let help = format!("a case is a part of its file: `redlock-sim show {head}`");
+                return Err(Stop::usage(format!("error: `{word}` is a case\n  = help: {help}")));
+            }
+            Selector::Path(path, None) => library::load(Path::new(path)).map_err(Stop::usage)?,
+            Selector::Name(name, None) => vec![Library::load()?.named(name)?.clone()],
+            Selector::Tag(tag) => {
+                let has = |file: &File| file.scenario().tags.iter().any(|it| it == tag);
+                Library::load()?.files.into_iter().filter(has).collect()
+            }
+        };
+        for file in files {
+            if !found.iter().any(|it| it.path() == file.path()) {
+                found.push(file);
+            }
+        }
+    }
+    Ok(found)
+}
+
 /// Returns the selector of `case` in the file at `path`.
 fn word(path: &str, case: &Case) -> String {
     let here = if is_path(path) { "" } else { "./" };

@@ -51,6 +51,12 @@ impl File {
         &self.path
     }
 
+    /// Returns the text of the file, as it was read.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Returns the family of the scenario: the name of the file's folder. Empty if the path names no
     /// folder.
     #[must_use]

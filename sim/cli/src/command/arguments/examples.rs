@@ -45,6 +45,11 @@ Examples:
   redlock-sim list
   redlock-sim list --format json | jq -r '.[].cases[].name'";
 
+pub(super) const SHOW_EXAMPLES: &str = "\
+Examples:
+  redlock-sim show node-clock-jump
+  redlock-sim show node-clock-jump > node-clock-jump.toml    a copy to change: redlock-sim run ./node-clock-jump.toml";
+
 pub(super) const GATE_EXAMPLES: &str = "\
 Exit codes:
   0  nothing but known departures
