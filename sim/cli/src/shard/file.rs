@@ -83,7 +83,8 @@ pub(crate) fn write(
     (runs, complete): (u64, bool),
 ) -> io::Result<PathBuf> {
     let (plan, sums) = (serde_json::to_string(plan)?, serde_json::to_string(sums)?);
-    let header = Header::new((kind, part), (&plan, &sums), (runs, complete));
+    let build = build::identity()?;
+    let header = Header::new((kind, part), build, (&plan, &sums), (runs, complete));
     let header = serde_json::to_string(&header)?;
     let path = out.join(format!("shard-{}-of-{}.json.gz", part.number(), part.of()));
     let staged = Staged::default();
@@ -100,10 +101,10 @@ pub(crate) fn write(
 impl Header {
     pub(super) fn new(
         (kind, part): (Kind, Part),
+        build: String,
         (plan, sums): (&str, &str),
         (runs, complete): (u64, bool),
     ) -> Self {
-        let build = build::identity().to_owned();
         let (plan, sums) = (digest(plan), digest(sums));
         Self { schema: SCHEMA, kind, build, part, plan, complete, runs, sums }
     }

@@ -145,7 +145,8 @@ mod tests {
 
     fn of_plan(plan: &str, number: u32, sums: &str, complete: bool) -> Shard {
         let what = (Kind::Run, Part::new(number, 4).unwrap());
-        let header = Header::new(what, (plan, sums), (sums.len() as u64, complete));
+        let header =
+            Header::new(what, String::from("a build"), (plan, sums), (sums.len() as u64, complete));
         Shard { path: PathBuf::from(format!("{plan}-{number}-{sums}")), header }
     }
 
