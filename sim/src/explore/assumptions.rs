@@ -3,12 +3,15 @@
 use core::fmt;
 use core::str::FromStr;
 
+use lock_judge::history::{ClientId, NodeId};
 use lock_judge::oracle::Blame;
 use lock_judge::scenario::{
     At, Fault, FaultKind, Persistence, RestartGuard, Scenario, SignedSpan, Span, SpanRange,
     Stopwatch, nearest,
 };
 use serde::{Deserialize, Serialize};
+
+use crate::subject::kind;
 
 /// An assumption on the first page of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,7 +24,8 @@ pub enum Assumption {
     Memory,
     /// Nobody but the clients deletes keys of locks.
     Operator,
-    /// All clients have the same list of nodes.
+    /// All clients lock on the same nodes: on all of their lists or, for locks on one node, on the
+    /// first.
     Membership,
     /// Every client draws random numbers of its own.
     Randomness,
@@ -107,14 +111,11 @@ impl Assumptions {
         if wrong_clocks(scenario).next().is_some() {
             broken.add(Assumption::Clock);
         }
-        let members = |client| {
-            let mut nodes = scenario.members(client);
-            nodes.sort_unstable();
-            nodes
-        };
-        let first = members(scenario.probe());
+        let first = membership(scenario, scenario.probe());
         let has_two_names = first.windows(2).any(|pair| pair[0] == pair[1]);
-        if has_two_names || scenario.client_ids().any(|client| members(client) != first) {
+        if has_two_names
+            || scenario.client_ids().any(|client| membership(scenario, client) != first)
+        {
             broken.add(Assumption::Membership);
         }
         if scenario.clients.iter().any(|client| client.copy_of.is_some()) {
@@ -170,6 +171,18 @@ pub(super) fn is_broken_at(scenario: &Scenario, cause: Blame) -> bool {
         }
         _ => scenario.cluster.disk.lies || struck.any(is_meant),
     }
+}
+
+/// Returns the nodes that `client` locks on, sorted. A node under two names is there twice.
+fn membership(scenario: &Scenario, client: ClientId) -> Vec<NodeId> {
+    let mut nodes = scenario.members(client);
+    let own = scenario.client(client).or(scenario.clients.first());
+    let uses_one_node = own.and_then(|it| kind(&it.subject)).is_some_and(|it| it.uses_one_node());
+    if uses_one_node {
+        nodes.truncate(1);
+    }
+    nodes.sort_unstable();
+    nodes
 }
 
 /// Returns the hosts whose clocks run at a wrong rate from the beginning.

@@ -146,6 +146,9 @@ mod tests {
         for assumption in Assumption::ALL {
             frames.push(Frame { broken: [assumption].into_iter().collect(), ..Frame::default() });
         }
+        for subject in ["getset", "redlock-literal", "unique-id"] {
+            frames.push(Frame { subject: String::from(subject), broken: Assumptions::NONE });
+        }
         for subject in ["redlock-literal", "setnx", "getset", "php-redlock"] {
             frames.push(Frame {
                 subject: String::from(subject),

@@ -42,6 +42,16 @@ impl Kind {
     pub fn needs_ideal_server(&self) -> bool {
         matches!(self, Self::Policy(policy) if policy.ideal_server)
     }
+
+    /// Returns true if the subject locks on the first node of its list alone.
+    #[must_use]
+    pub fn uses_one_node(&self) -> bool {
+        match self {
+            Self::GetSet => true,
+            Self::Ours | Self::Php { .. } => false,
+            Self::Policy(policy) => policy.one_node,
+        }
+    }
 }
 
 /// Needs a majority of owner-checked replies before the old deadline; counts from T1; bounded.

@@ -136,3 +136,23 @@ fn a_misspelt_assumption_is_answered_with_the_nearest() {
     let error = "weather".parse::<Assumption>().unwrap_err();
     assert!(error.contains("`operator`, `membership`, `randomness`"), "{error}");
 }
+
+#[test]
+fn a_lock_on_one_node_is_at_the_first_node_of_a_list() {
+    let broken = |subject: &str, nodes: &str| {
+        let client = |id: &str, more: &str| {
+            let steps = "steps = [{ acquire = {} }]";
+            format!("[[client]]\nid = \"{id}\"\nsubject = \"{subject}\"\n{more}\n{steps}\n")
+        };
+        let clients = client("c1", "") + &client("c2", &format!("nodes = {nodes}"));
+        let text = format!("schema = 1\nname = \"x\"\ntitle = \"x\"\n{clients}");
+        let cases = File::parse("x.toml", &text).unwrap().cases(&[]).unwrap();
+        Assumptions::broken_by(&cases[0].scenario).to_string()
+    };
+    for subject in ["getset", "unique-id"] {
+        assert_eq!(broken(subject, r#"["B", "A", "C", "D", "E"]"#), "membership");
+        assert_eq!(broken(subject, r#"["A", "C"]"#), "none");
+    }
+    assert_eq!(broken("redlock-literal", r#"["B", "A", "C", "D", "E"]"#), "none");
+    assert_eq!(broken("redlock-literal", r#"["A", "C"]"#), "membership");
+}

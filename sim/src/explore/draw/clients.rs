@@ -53,22 +53,31 @@ impl Sketch {
     }
 
     /// Draws the clients' lists of nodes. All have the same nodes, in any order, unless the plan may
-    /// break the assumption that they do.
+    /// break the assumption that they do. For a lock on one node all have the same first node.
     fn lists(&mut self, subject: &str) {
+        let kind = kind(subject);
         // A service of its own is at one node.
-        if kind(subject).is_some_and(|it| it.needs_ideal_server()) {
+        if kind.is_some_and(|it| it.needs_ideal_server()) {
             return;
         }
+        let uses_one_node = kind.is_some_and(|it| it.uses_one_node());
         let nodes = self.names_of_nodes();
         let has_spare = self.dice.percent(10);
         let count = nodes.len() as u64;
         let count = if has_spare { self.dice.between(1, count) } else { count };
         let shared = self.dice.several(&nodes, count);
+        let has_all = shared.len() == nodes.len();
+        // A client without a list of its own has the nodes in the cluster's order.
+        let first = if has_all { nodes[0].clone() } else { shared[0].clone() };
         for client in 0..self.plan.clients.len() {
             let own = if self.may_break(Assumption::Membership) && self.dice.percent(50) {
                 Some(self.another_list(&nodes))
-            } else if shared.len() < nodes.len() || self.dice.percent(15) {
-                Some(self.dice.several(&shared, count))
+            } else if !has_all || self.dice.percent(15) {
+                let mut list = self.dice.several(&shared, count);
+                if uses_one_node {
+                    list.sort_by_key(|node| *node != first);
+                }
+                Some(list)
             } else {
                 None
             };
