@@ -1,15 +1,8 @@
 //! Small searches; `tests/acquisition.rs` has the searches by which the rule is judged.
 
+use super::wording::SMALL;
 use super::*;
 use crate::engine::exhaustive::{Explored, search};
-
-const SMALL: Bounds = Bounds {
-    terms: Terms { ttl: 2, drift: 1 },
-    attempts: [1, 1],
-    ticks: 1,
-    losses: 0,
-    restarts: 0,
-};
 
 fn explore(bounds: Bounds, wording: Wording) -> Explored<Step> {
     let clients = [0, 1].map(|client| {
@@ -25,7 +18,6 @@ fn more_may_happen_within_wider_bounds() {
     let states = |bounds| explore(bounds, Wording::AS_BUILT).states;
     let small = states(SMALL);
     let wider = [
-        Bounds { terms: Terms { ttl: 3, drift: 1 }, ..SMALL },
         Bounds { ticks: 2, ..SMALL },
         Bounds { losses: 1, ..SMALL },
         Bounds { restarts: 1, ..SMALL },

@@ -84,7 +84,7 @@ pub struct Wording {
 }
 
 /// Two clients, one attempt each, and no fault.
-const SMALL: Bounds = Bounds {
+pub(super) const SMALL: Bounds = Bounds {
     terms: Terms { ttl: 2, drift: 1 },
     attempts: [1, 1],
     ticks: 1,
