@@ -2,7 +2,7 @@
 //! node restarts without its keys, and keys expire early.
 //!
 //! Every request and every reply may take any time, but they stay in order on one connection. Timers
-//! may be late. A lost connection takes with it the replies that were not delivered; its requests
+//! may be late by less than a tick. A lost connection loses the replies not delivered; its requests
 //! may still be executed at any time, in order, or never. A node that restarts has no keys, and its
 //! connections end; each client notices at any later time. Time passes in ticks; clients have
 //! perfect clocks, but a key may expire early, by as much as the drift allows.

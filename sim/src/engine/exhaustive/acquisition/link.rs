@@ -143,8 +143,7 @@ impl Link {
         answered
     }
 
-    /// Fires the due timers; returns the commands of attempts that have waited too long, and
-    /// whether the node may have them.
+    /// Fires the due timers; returns the commands of attempts that have waited too long.
     pub(super) fn timer(&mut self, now: u8) -> Vec<Pending> {
         self.debts.retain(|debt| debt.until > now);
         if matches!(self.state, State::Down(until) if until <= now) {
