@@ -1,9 +1,11 @@
 //! A search of every schedule within small bounds.
 //!
 //! [`search`] visits the states of a [`Model`] breadth first, so the first violation that it finds
-//! has a shortest history. [`extension`] is the first model: the rule by which a lease is extended,
-//! and weaker wordings of the rule that are not safe. `docs/extension.md` has the results.
+//! has a shortest history. There are two models, each with weaker wordings of its rule that are not
+//! safe: [`acquisition`], how a lock is acquired and released (`docs/acquisition.md` has the results),
+//! and [`extension`], how a lease is extended (`docs/extension.md`).
 
+pub mod acquisition;
 pub mod extension;
 mod search;
 

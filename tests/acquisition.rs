@@ -1,0 +1,128 @@
+//! The acquisition rule, explored through every schedule within bounds.
+//!
+//! `docs/acquisition.md` contains the counterexamples found here; a test compares them.
+
+use redlock_sim::engine::exhaustive::acquisition::{
+    Acquisition, Both, Bounds, Policy, Production, Step, Terms, Wording, story, violations,
+};
+use redlock_sim::engine::exhaustive::{Counterexample, Explored, search};
+
+/// More states than any search here visits.
+const STATES_MAX: usize = 20_000_000;
+
+const BOUNDS: Bounds = Bounds {
+    terms: Terms { ttl: 2, drift: 1 },
+    attempts: [1, 1],
+    ticks: 1,
+    losses: 0,
+    restarts: 0,
+};
+
+/// Asserts that the rule as built, run by the client's own state machines and by the rule's wording
+/// side by side, violates nothing; `golden` is the number of states, of transitions, and the depth.
+fn assert_safe(bounds: Bounds, golden: [usize; 3]) {
+    let clients = [0, 1].map(|client| {
+        let attempts_max = bounds.attempts[usize::from(client)];
+        let policy = Policy::new(client, attempts_max, Wording::AS_BUILT, bounds.terms);
+        Both::new(policy, Production::new(client, attempts_max, bounds.terms))
+    });
+    let model = Acquisition { bounds, clients, sought: None };
+    let explored = search(&model, STATES_MAX);
+    if let Some(Counterexample { violation, steps, .. }) = explored.counterexample {
+        panic!("{violation}:\n{}", story(&model, &steps));
+    }
+    let found = [explored.states, explored.transitions, explored.depth];
+    assert_eq!(found, golden, "states, transitions, depth of {bounds:?}");
+}
+
+#[test]
+fn a_second_attempt_after_a_timeout_is_safe() {
+    assert_safe(Bounds { attempts: [2, 1], ..BOUNDS }, [283_002, 771_818, 19]);
+}
+
+#[test]
+fn attempts_around_a_restart_are_safe() {
+    let terms = Terms { ttl: 3, drift: 1 };
+    assert_safe(Bounds { terms, ticks: 2, restarts: 1, ..BOUNDS }, [77_846, 158_637, 20]);
+}
+
+#[test]
+fn attempts_around_a_lost_connection_are_safe() {
+    assert_safe(Bounds { ticks: 2, losses: 1, ..BOUNDS }, [34_306, 64_152, 16]);
+}
+
+#[test]
+fn two_attempts_of_one_client_leave_no_key_behind() {
+    assert_safe(Bounds { attempts: [2, 0], ticks: 2, losses: 1, ..BOUNDS }, [109_487, 322_421, 24]);
+}
+
+#[test]
+#[ignore = "takes long; `ci/full` runs it"]
+fn wider_attempts_around_both_faults_are_safe() {
+    assert_safe(Bounds { ticks: 2, losses: 1, restarts: 1, ..BOUNDS }, [1_746_452, 3_463_890, 22]);
+}
+
+#[test]
+#[ignore = "takes long; `ci/full` runs it"]
+fn wider_two_attempts_of_both_clients_are_safe() {
+    assert_safe(Bounds { attempts: [2, 2], ticks: 0, ..BOUNDS }, [194_590, 941_273, 24]);
+}
+
+/// Returns the model of a weaker wording, within bounds that are wide enough to break it.
+fn weaker(
+    (_, sought, bounds, wording): (&str, &'static str, Bounds, Wording),
+) -> Acquisition<Policy> {
+    let clients = [0, 1].map(|client| {
+        let attempts_max = bounds.attempts[usize::from(client)];
+        Policy::new(client, attempts_max, wording, bounds.terms)
+    });
+    Acquisition { bounds, clients, sought: Some(sought) }
+}
+
+/// Returns the page's sections about the weaker wordings.
+fn sections() -> Vec<String> {
+    Wording::WEAKER
+        .into_iter()
+        .map(|wording| {
+            let (name, sought, bounds, _) = wording;
+            let model = weaker(wording);
+            let found: Explored<Step> = search(&model, STATES_MAX);
+            let found = found.counterexample.unwrap_or_else(|| panic!("nothing breaks: {name}"));
+            assert_eq!(found.violation, sought);
+            let (faults, steps) = (faults(bounds), story(&model, &found.steps));
+            format!("### {name}\n\n{faults}: {sought}.\n\n```text\n{steps}```\n")
+        })
+        .collect()
+}
+
+/// Returns the faults that a counterexample needs, and the TTL.
+fn faults(bounds: Bounds) -> String {
+    let faults = match (bounds.losses, bounds.restarts) {
+        (0, 0) => "Nothing is lost",
+        (0, _) => "One node restarts",
+        (_, 0) => "One connection is lost",
+        _ => "One node restarts, one connection is lost",
+    };
+    format!("{faults}, the TTL is {} ticks", bounds.terms.ttl)
+}
+
+#[test]
+fn every_weaker_wording_is_unsafe_and_the_page_says_how() {
+    let page = include_str!("../docs/acquisition.md");
+    for section in sections() {
+        assert!(page.contains(&section), "docs/acquisition.md does not have:\n\n{section}");
+    }
+    let mut violated: Vec<&str> = Wording::WEAKER.iter().map(|it| it.1).collect();
+    violated.sort_unstable();
+    violated.dedup();
+    use violations::{DELETED, EXCLUSION, LEFT_BEHIND, UNSOUND};
+    let mut all = [DELETED, EXCLUSION, LEFT_BEHIND, UNSOUND];
+    all.sort_unstable();
+    assert_eq!(violated, all, "some wording violates each property");
+}
+
+#[test]
+#[ignore = "prints what docs/acquisition.md has to have"]
+fn prints_the_counterexamples() {
+    sections().iter().for_each(|section| println!("{section}"));
+}
