@@ -238,7 +238,8 @@ fn an_unsupported_scenario_keeps_no_other_from_being_played() {
     let output = place.command(&["merge", "reports", "--out", "merged"]).output().unwrap();
     let (code, text) = said(&output);
     assert!(code == Some(3) && text.contains(skipped), "{text}");
-    let (code, text) = drive("python3 worker.py enter {client}", &[]);
+    let expects = ["--set", "expect.exclusive-section=violated"];
+    let (code, text) = drive("python3 worker.py lock {client}", &expects);
     assert_eq!(code, Some(1), "a failure is worse: {text}");
 }
 
