@@ -144,7 +144,7 @@ fn who_enters_without_its_keys_reads_what_to_check() {
           after the replies
         - the last command of L1 to each node: GET to A by [..] s
 
-  blame   none
+  blame   none: no assumption broke, the client is wrong
   replay  redlock-sim check OUT/serve/base.serve.0.jsonl.gz
 "#]]
     );

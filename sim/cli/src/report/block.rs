@@ -26,7 +26,10 @@ pub(crate) fn violation_block(
 ) -> String {
     let timeline = Timeline::new(&case.scenario, events);
     let story = story::of_violation(&timeline, property, violation);
-    let blame = violation.blamed.names(&case.scenario).join(" + ");
+    let blame = match violation.blamed.names(&case.scenario).join(" + ") {
+        none if none == "none" => String::from("none: no assumption broke, the client is wrong"),
+        blame => blame,
+    };
 
     let mut lines =
         vec![format!("VIOLATION {}  {}  seed {seed}", property.name(), case.full_name())];

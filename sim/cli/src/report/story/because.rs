@@ -345,7 +345,8 @@ fn end_of_the_lease(
         };
         told.push(Clause::at(stop.from, because));
     }
-    told.push(Clause::new(format!("{name} was over at {}", text::instant(over_ns))));
+    let why = outside::end(timeline, lease).unwrap_or_default();
+    told.push(Clause::new(format!("{name} was over at {}{why}", text::instant(over_ns))));
     told
 }
 

@@ -47,6 +47,17 @@ pub(in crate::report) fn not_entered(timeline: &Timeline<'_>, attempt: &Attempt)
     })
 }
 
+/// Explains when the lease of a worker ends, which never extended it; `None` for another client.
+pub(super) fn end(timeline: &Timeline<'_>, attempt: &Attempt) -> Option<String> {
+    let is_own = |key: &&Key| key.writer == Writer::Attempt(attempt.id);
+    let first_ns = timeline.keys.iter().filter(is_own).map(|key| key.set.at_ns).min()?;
+    let is_plain = attempt.extensions.is_empty() && attempt.ttl_ns != u64::MAX;
+    (timeline.is_served() && is_plain).then(|| {
+        let (first, ttl) = (text::instant(first_ns), text::length(attempt.ttl_ns));
+        format!(": its first key was set at {first} for {ttl}, and a lease counts from before that")
+    })
+}
+
 /// Tells the last command of an attempt to each node before `at_ns`, nodes with the same command
 /// together; `None` if there is none, or the client is no worker.
 pub(super) fn last_commands(
