@@ -139,7 +139,7 @@ fn write_histories(staged: &Staged, out: &Path, played: &Played) -> std::io::Res
 }
 
 /// Returns the command that replays a run. `which` is the selector of its case on the command line.
-/// For a run in real time (`serve`), returns the command that judges the stored `history` again.
+/// For a run of workers (`serve`), returns the command that judges the stored `history` again.
 #[must_use]
 pub(crate) fn replay_command(
     case: &Case,

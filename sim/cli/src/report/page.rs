@@ -72,7 +72,7 @@ fn setting(result: &CaseResult) -> String {
         // Each worker has a TTL, timeouts and a guard of its own.
         let workers: Vec<&str> = scenario.clients.iter().map(|it| it.id.as_str()).collect();
         let (names, workers) = (nodes.join(", "), text::list(&workers));
-        return format!("{masters} ({names}) in real time. Workers: {workers}.");
+        return format!("{masters} ({names}). Workers: {workers}.");
     }
     let clients: Vec<String> = scenario
         .clients
