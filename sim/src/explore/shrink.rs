@@ -3,18 +3,26 @@
 //! Works on the scenario's tree of values, as in a file: it removes items of lists, keys of tables
 //! and digits of times anywhere, so that this code need not know the format. A candidate must be a
 //! valid scenario, and must not break an assumption that the plan kept.
+//!
+//! The measure is the number of hosts, faults and steps, then the number of events that lead to the
+//! violation: a file without a key is no gain if the default makes the run longer.
 
+mod quieter;
 mod tree;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use lock_judge::history::Event;
+use lock_judge::oracle::Violation;
 use lock_judge::scenario::{Scenario, SeedRange, complaints};
 use serde_json::Value;
 
+use self::quieter::changes;
 use self::tree::{at, calmer, collect_parts, collect_times, forget, remove, rounded, shorter};
 use super::assumptions::Assumptions;
 use super::case;
 use super::contract::{Finding, findings};
+use super::length::events_up_to;
 use super::limits;
 use crate::engine::event;
 
@@ -31,6 +39,9 @@ const DIVISORS: [u64; 3] = [100, 10, 2];
 /// others new numbers, and with them new message delays.
 const OTHER_SEEDS: u64 = 3;
 
+/// Seeds among which the quietest run of a scenario is looked for.
+const QUIET_SEEDS: u64 = 16;
+
 /// A finding with the smallest scenario that shows it.
 #[derive(Clone, Debug)]
 pub struct Shrunk {
@@ -44,20 +55,23 @@ pub struct Shrunk {
 /// with the seed in its `run.seeds`.
 #[must_use]
 pub fn shrink(plan: &Scenario, finding: &Finding) -> Shrunk {
-    let tree = serde_json::to_value(plan).expect("a scenario is a tree of values");
+    let seed = plan.run.seeds.0.start;
     let mut shrinking = Shrinking {
         finding,
         broken: Assumptions::broken_by(plan),
-        seed: plan.run.seeds.0.start,
-        tree,
+        seed,
+        tree: serde_json::to_value(plan).expect("a scenario is a tree of values"),
+        size: shown_size(plan, seed, finding).unwrap_or(Size::UNKNOWN),
         candidates: 0,
     };
     loop {
         let before = shrinking.tree.clone();
         shrinking.take_away_hosts();
+        shrinking.quieten();
         shrinking.take_away_parts();
         shrinking.calm_down();
         shrinking.shorten_times();
+        shrinking.quieten();
         shrinking.round_times();
         if shrinking.tree == before || shrinking.candidates >= CANDIDATES_MAX {
             break;
@@ -67,25 +81,70 @@ pub fn shrink(plan: &Scenario, finding: &Finding) -> Shrunk {
     Shrunk { scenario, candidates: shrinking.candidates }
 }
 
+/// Size of a scenario and of its run.
+#[derive(Clone, Copy)]
+struct Size {
+    /// Number of clients, replicas, faults and steps.
+    parts: usize,
+    nodes: usize,
+    /// Number of events up to the violation.
+    events: usize,
+}
+
+impl Size {
+    /// Larger than any other size.
+    const UNKNOWN: Self = Self { parts: usize::MAX, nodes: usize::MAX, events: usize::MAX };
+}
+
 struct Shrinking<'f> {
     finding: &'f Finding,
     broken: Assumptions,
     seed: u64,
     tree: Value,
+    size: Size,
     candidates: u64,
 }
 
 impl Shrinking<'_> {
-    /// Takes each client, node and replica away, with everything that names it.
+    /// Takes each client, node and replica away, with everything that names it; then two nodes at
+    /// once, because a majority of four nodes is no smaller than one of five.
     fn take_away_hosts(&mut self) {
         let scenario = parsed(&self.tree).expect("only valid scenarios are kept");
         let clients = scenario.clients.iter().map(|it| it.id.clone());
         let replicas = scenario.cluster.replicas.iter().map(|it| it.id.clone());
-        let nodes = scenario.cluster.nodes.iter().rev().cloned();
-        for host in clients.chain(replicas).chain(nodes).collect::<Vec<_>>() {
+        let nodes = scenario.cluster.nodes.iter().rev();
+        for host in clients.chain(replicas).chain(nodes.clone().cloned()).collect::<Vec<_>>() {
             let mut tree = self.tree.clone();
             forget(&mut tree, &host);
             self.consider(tree);
+        }
+        for (place, one) in nodes.clone().enumerate() {
+            for other in nodes.clone().skip(place + 1) {
+                let mut tree = self.tree.clone();
+                forget(&mut tree, one);
+                forget(&mut tree, other);
+                self.consider(tree);
+            }
+        }
+    }
+
+    /// Makes runs shorter that need not be: clients wait and poll less.
+    fn quieten(&mut self) {
+        let scenario = parsed(&self.tree).expect("only valid scenarios are kept");
+        let Some(shown) = shown(&scenario, self.seed, self.finding) else { return };
+        let violation = shown.violation.as_ref();
+        for change in changes(&self.tree, &scenario, violation, &shown.events) {
+            if let Some(tree) = change.of(&self.tree) {
+                self.consider_if(tree, |new, old| new.events < old.events);
+            }
+        }
+        let scenario = parsed(&self.tree).expect("only valid scenarios are kept");
+        for seed in 0..QUIET_SEEDS {
+            self.candidates += 1;
+            let size = shown_size(&scenario, seed, self.finding);
+            if let Some(size) = size.filter(|size| size.events < self.size.events) {
+                self.keep(self.tree.clone(), seed, size);
+            }
         }
     }
 
@@ -152,8 +211,16 @@ impl Shrinking<'_> {
         }
     }
 
-    /// Keeps `tree` if it is smaller and shows the finding. Returns true if it was kept.
+    /// Keeps `tree` if it shows the finding and is no larger. Returns true if it was kept.
     fn consider(&mut self, tree: Value) -> bool {
+        self.consider_if(tree, |new, old| {
+            new.parts < old.parts || new.events <= old.events && new.nodes <= old.nodes
+        })
+    }
+
+    /// Keeps `tree` if it shows the finding and its size compares well with the present one. Returns
+    /// true if it was kept.
+    fn consider_if(&mut self, tree: Value, is_better: impl Fn(&Size, &Size) -> bool) -> bool {
         if tree == self.tree || self.candidates >= CANDIDATES_MAX {
             return false;
         }
@@ -167,32 +234,63 @@ impl Shrinking<'_> {
         let others = (0..OTHER_SEEDS).filter(|seed| *seed != self.seed);
         for seed in [self.seed].into_iter().chain(others) {
             self.candidates += 1;
-            if shows(&scenario, seed, self.finding) {
-                self.tree = tree;
-                self.seed = seed;
-                self.tree["run"]["seeds"] = Value::String(SeedRange(seed..seed + 1).to_string());
+            let size = shown_size(&scenario, seed, self.finding);
+            if let Some(size) = size.filter(|size| is_better(size, &self.size)) {
+                self.keep(tree, seed, size);
                 return true;
             }
         }
         false
     }
+
+    fn keep(&mut self, tree: Value, seed: u64, size: Size) {
+        self.tree = tree;
+        self.seed = seed;
+        self.size = size;
+        self.tree["run"]["seeds"] = Value::String(SeedRange(seed..seed + 1).to_string());
+    }
 }
 
-/// Returns true if the run of `scenario` with `seed` shows `finding`.
-fn shows(scenario: &Scenario, seed: u64, finding: &Finding) -> bool {
+/// A run that shows a finding.
+struct Shown {
+    violation: Option<Violation>,
+    events: Vec<Event>,
+}
+
+/// Returns the run of `scenario` with `seed` if it shows `finding`. A run that panics has no events.
+fn shown(scenario: &Scenario, seed: u64, finding: &Finding) -> Option<Shown> {
     let run = || {
         let mut engine = event::Engine::new(&case(scenario)).ok()?;
-        let outcome = engine.run(seed, None);
-        Some(match finding {
+        let mut events = Vec::new();
+        let outcome = engine.run(seed, Some(&mut events));
+        let shows = match finding {
             Finding::Violated { .. } => findings(scenario, &outcome).contains(finding),
             Finding::Differed => engine.run(seed, None) != outcome,
             Finding::Panicked => false,
-        })
+        };
+        shows.then(|| Shown { violation: finding.violation(&outcome), events })
     };
+    let panicked = Shown { violation: None, events: Vec::new() };
     match catch_unwind(AssertUnwindSafe(run)) {
-        Ok(shows) => shows.unwrap_or(false),
-        Err(_) => *finding == Finding::Panicked,
+        Ok(shown) => shown,
+        Err(_) => (*finding == Finding::Panicked).then_some(panicked),
     }
+}
+
+/// Returns the size of the run of `scenario` with `seed` if it shows `finding`.
+fn shown_size(scenario: &Scenario, seed: u64, finding: &Finding) -> Option<Size> {
+    let shown = shown(scenario, seed, finding)?;
+    let events = match &shown.violation {
+        Some(violation) => events_up_to(violation, &shown.events),
+        None => shown.events.len(),
+    };
+    Some(Size { events, parts: parts_of(scenario), nodes: scenario.cluster.nodes.len() })
+}
+
+/// Returns the number of clients, replicas, faults and steps.
+fn parts_of(scenario: &Scenario) -> usize {
+    let steps: usize = scenario.clients.iter().map(|client| client.all_steps().count()).sum();
+    scenario.clients.len() + scenario.cluster.replicas.len() + scenario.faults.len() + steps
 }
 
 fn parsed(tree: &Value) -> Option<Scenario> {
