@@ -50,16 +50,21 @@ fn a_known_defect_is_found_and_its_small_scenario_is_red() {
 #[test]
 fn a_plan_is_played_again_by_its_number() {
     let folder = folder("again");
-    let explore = |plans: &str| {
-        let explore = ["explore", "--subject", "redlock-quorum-2", "--plans", plans];
-        redlock_sim(&folder, "2", &explore).code(1);
+    let explore = |arguments: &[&str]| {
+        let output = redlock_sim(&folder, "2", &[&["explore"], arguments].concat()).code(1);
         let sums = fs::read_to_string(folder.join("reports/explore.json")).unwrap();
-        serde_json::from_str::<serde_json::Value>(&sums).unwrap()
+        let sums = serde_json::from_str::<serde_json::Value>(&sums).unwrap();
+        (text(&output.get_output().stdout), sums["plans"].clone(), sums["findings"][0].clone())
     };
-    let finding = explore("600")["findings"][0].clone();
+    let subject = ["--subject", "redlock-quorum-2", "--break", "clock"];
+    let (printed, _, finding) =
+        explore(&[&subject[..], &["--seed", "3", "--plans", "600"]].concat());
     let number = finding["plan"].as_u64().unwrap();
-    let alone = explore(&format!("{number}..{}", number + 1));
-    assert_eq!((&alone["plans"], alone["findings"][0]["plan"].as_u64()), (&1.into(), Some(number)));
+    let plans = format!("--seed 3 --plans {number}..{}", number + 1);
+    let command = format!("{} {plans}", subject.join(" "));
+    assert!(printed.contains(&format!("redlock-sim explore {command}\n")), "{printed}");
+    let (_, plans, alone) = explore(&command.split(' ').collect::<Vec<_>>());
+    assert_eq!((plans, &alone["plan"]), (1.into(), &finding["plan"]));
     for nonsense in ["0", "5..5", "x", "5..", "7..3"] {
         let refused = redlock_sim(&folder, "1", &["explore", "--plans", nonsense]).code(2);
         let printed = text(&refused.get_output().stderr);

@@ -8,11 +8,11 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::path::{Path, PathBuf};
 
-use lock_judge::scenario::{self, Property, nearest};
+use lock_judge::scenario::{self, OURS, Property, nearest};
 use lock_judge::text::count;
 use redlock_sim::explore::{
-    Assumptions, Exploration, Finding, Found, Frame, Shrunk, Situation, Tally, case, draw,
-    events_up_to, explained, shrink, text, upper_bound_95,
+    Assumption, Assumptions, Exploration, Finding, Found, Frame, Shrunk, Situation, Tally, case,
+    draw, events_up_to, explained, shrink, text, upper_bound_95,
 };
 use redlock_sim::part::Part;
 use redlock_sim::search::{Engine, replay_checked};
@@ -52,16 +52,18 @@ pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
     let parts = u64::from(played.of());
     let bar = progress::bar(plans.as_ref().map(|it| (it.end - it.start) / parts), false, template);
     let unwritten = std::sync::Mutex::new(None);
+    let seed = arguments.seed;
     let exploration = Exploration {
-        frame,
-        seed: arguments.seed,
+        frame: frame.clone(),
+        seed,
         plans: plans.unwrap_or(0..if limit.is_some() { u64::MAX } else { PLANS }),
         part: played,
         stop,
         progress: &|played| bar.inc(played),
         found: &|finding, found| {
             emit("found", || json!({ "finding": finding.name(), "plan": found.number }));
-            bar.suspend(|| say(format_args!("FOUND  plan {}: {finding}", found.number)));
+            let again = command_of(&frame, seed, found.number);
+            bar.suspend(|| say(format_args!("FOUND  plan {}: {finding}\n  {again}", found.number)));
             if let Err(error) = store(&folder, finding, found) {
                 *unwritten.lock().expect("no thread panics here") = Some(error);
                 stop_signal::request();
@@ -69,19 +71,19 @@ pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
         },
     };
     let (tally, found) = exploration.explore();
-    let Exploration { frame, seed, plans, .. } = exploration;
+    let plans = exploration.plans.clone();
     bar.finish_and_clear();
     if let Some(error) = unwritten.into_inner().expect("no thread panics here") {
         return Err(Stop::unwritable(&folder, &error));
     }
     let is_interrupted = stop_signal::was_interrupted();
+    let plan = Plan { frame, seed, plans };
     if let Some(part) = part {
-        let plan = Plan { frame, seed, plans };
         let out = &arguments.out.out;
         return store_part(out, part, &plan, (tally, found), !is_interrupted);
     }
     let least = if is_interrupted { Exit::Inconclusive } else { Exit::Met };
-    report(&arguments.out.out, &tally, found, least)
+    report(&arguments.out.out, &plan, &tally, found, least)
 }
 
 /// Returns the part to play. Without a number of plans, parts would not have the same plans.
@@ -130,7 +132,7 @@ fn store_part(
 /// Adds up the parts of an exploration, and reports the whole. The exit code is `least` or worse.
 pub(super) fn merge(out: &Path, shards: &[Shard], least: Exit) -> Result<Exit, Stop> {
     let first = &shards[0];
-    let Plan { frame, seed, .. } = first.plan().map_err(|error| unreadable(first, &error))?;
+    let plan: Plan = first.plan().map_err(|error| unreadable(first, &error))?;
     let mut sum = Tally::default();
     let mut found: BTreeMap<Finding, u64> = BTreeMap::new();
     for shard in shards {
@@ -141,14 +143,15 @@ pub(super) fn merge(out: &Path, shards: &[Shard], least: Exit) -> Result<Exit, S
             *first = number.min(*first);
         }
     }
-    let drawn = |number| Found { number, plan: draw::plan(&frame, seed, number) };
+    let drawn = |number| Found { number, plan: draw::plan(&plan.frame, plan.seed, number) };
     let found = found.into_iter().map(|(it, number)| (it, drawn(number))).collect();
-    report(out, &sum, found, least)
+    report(out, &plan, &sum, found, least)
 }
 
 /// Shrinks the findings, and writes and prints the sums. The exit code is `least` or worse.
 fn report(
     out: &Path,
+    plan: &Plan,
     tally: &Tally,
     found: BTreeMap<Finding, Found>,
     least: Exit,
@@ -163,7 +166,7 @@ fn report(
     };
     let exit = exit.max(least);
     let kept = keep_smallest(&folder, found).map_err(|it| Stop::unwritable(&folder, &it))?;
-    tell(tally, &kept);
+    tell(plan, tally, &kept);
     let (file, sums) = (out.join("explore.json"), sums(tally, &kept));
     emit("explored", || json!({ "exit-code": exit.code(), "sums": sums }));
     let text = format!("{sums:#}\n");
@@ -189,6 +192,18 @@ fn frame(arguments: &Explore) -> Result<Frame, Stop> {
     }
     let broken: Assumptions = arguments.broken.iter().copied().collect();
     Ok(Frame { subject, broken })
+}
+
+/// Returns the command that plays the plan `number` again.
+fn command_of(frame: &Frame, seed: u64, number: u64) -> String {
+    let mut command = String::from("redlock-sim explore");
+    if frame.subject != OURS {
+        command += &format!(" --subject {}", frame.subject);
+    }
+    for assumption in Assumption::ALL.into_iter().filter(|it| frame.broken.has(*it)) {
+        command += &format!(" --break {}", assumption.name());
+    }
+    command + &format!(" --seed {seed} --plans {number}..{}", number + 1)
 }
 
 /// Stores the plan of a finding as it is, in case the process does not live to shrink it.
@@ -261,7 +276,7 @@ fn quietly<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-fn tell(tally: &Tally, kept: &[Kept]) {
+fn tell(plan: &Plan, tally: &Tally, kept: &[Kept]) {
     let simulated_h = tally.simulated_ns / 3_600_000_000_000;
     say(format_args!(
         "{} plans, {} distinct histories, {simulated_h} h of simulated time",
@@ -291,7 +306,10 @@ fn tell(tally: &Tally, kept: &[Kept]) {
         never.into_iter().for_each(|it| say(format_args!("  {}", it.words())));
     }
     say(format_args!("\n{} findings", kept.len()));
-    kept.iter().for_each(|kept| say(format_args!("\n{kept}")));
+    for kept in kept {
+        let again = command_of(&plan.frame, plan.seed, kept.number);
+        say(format_args!("\n{kept}\n  {again}"));
+    }
 }
 
 /// Returns the sums as JSON.
