@@ -125,7 +125,7 @@ pub(crate) struct Run {
     /// later do not repeat the work
     #[arg(long)]
     pub(crate) leave: bool,
-    /// Say when the lock is acquired and released
+    /// Say when the lock is acquired and released, or taken although its exit code is 0
     #[arg(short, long)]
     pub(crate) verbose: bool,
     /// Name of the lock

@@ -8,7 +8,7 @@ mod terminal;
 use core::time::Duration;
 use std::process::Command;
 
-use redlock_client::{Acquire, KeepAlive, Lease, Redlock, Released};
+use redlock_client::{Acquire, AcquireError, KeepAlive, Lease, Redlock, Released};
 use tokio::time::Instant;
 
 use self::group::{Group, adopt_orphans};
@@ -82,8 +82,10 @@ impl<'a> Plan<'a> {
                 acquired = &mut acquiring => break acquired,
             }
         };
-        let taken = self.arguments.conflict_exit_code;
-        let lease = lease.map_err(|error| Stop::not_acquired(&error, taken))?;
+        let lease = match lease {
+            Ok(lease) => lease,
+            Err(error) => return self.not_acquired(&error),
+        };
         let limit = Instant::now() + self.arguments.limit.saturating_sub(self.ttl / MARGIN);
         let name = self.arguments.key.to_string_lossy();
         let who = holder(lease.owner().as_bytes());
@@ -94,6 +96,16 @@ impl<'a> Plan<'a> {
         let ending = supervisor.supervise().await;
         self.release(lease, &ending).await;
         Ok(self.exit(&ending))
+    }
+
+    fn not_acquired(&self, error: &AcquireError) -> Result<Exit, Stop> {
+        let stop = Stop::not_acquired(error, self.arguments.conflict_exit_code);
+        // With exit code 0 a taken lock is no failure, and cron mails whatever is printed.
+        if stop.exit == Exit::Taken(0) {
+            self.note(format_args!("{stop}"));
+            return Ok(stop.exit);
+        }
+        Err(stop)
     }
 
     fn command(&self, who: &str) -> Command {

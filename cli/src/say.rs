@@ -1,7 +1,7 @@
 //! Messages of the command.
 
 use core::fmt;
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 
 use crate::exit::Stop;
 
@@ -11,8 +11,13 @@ pub(crate) fn say(message: fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "redlock: {message}");
 }
 
-/// Prints a line to standard output.
+/// Prints a line to standard output. A reader that has read enough and is gone, as in `| head -1`, is
+/// no error.
 pub(crate) fn print(line: fmt::Arguments<'_>) -> Result<(), Stop> {
-    let written = writeln!(io::stdout(), "{line}");
-    written.map_err(|error| Stop::failed(format!("standard output cannot be written: {error}")))
+    match writeln!(io::stdout(), "{line}") {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Stop::failed(format!("standard output cannot be written: {error}")))
+        }
+        _ => Ok(()),
+    }
 }

@@ -1,5 +1,7 @@
 //! `who`, `break` and `inspect`.
 
+use std::io::pipe;
+
 use crate::Test;
 use crate::fleet::{Call, Fleet, REDLOCK, finish};
 
@@ -9,6 +11,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("a_broken_lock_is_free", a_broken_lock_is_free),
     ("a_lock_is_not_broken_unasked", a_lock_is_not_broken_unasked),
     ("a_broken_lock_ends_its_command", a_broken_lock_ends_its_command),
+    ("a_reader_that_has_gone_is_no_error", a_reader_that_has_gone_is_no_error),
     ("nodes_in_order_pass_the_inspection", nodes_in_order_pass_the_inspection),
 ];
 
@@ -62,6 +65,18 @@ fn a_broken_lock_ends_its_command() {
     let done = finish(fleet.redlock("break --yes res"));
     assert_eq!(done.code, Some(0), "{}", done.err);
     assert_eq!(call.end(), (Some(123), String::new()));
+}
+
+fn a_reader_that_has_gone_is_no_error() {
+    let fleet = Fleet::of(1);
+    for (words, code) in [("inspect", 0), ("who res", 1), ("break --yes res", 1)] {
+        let (reader, writer) = pipe().unwrap();
+        drop(reader);
+        let mut command = fleet.redlock(words);
+        let output = command.stdout(writer).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{words}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{words}");
+    }
 }
 
 fn nodes_in_order_pass_the_inspection() {

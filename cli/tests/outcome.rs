@@ -11,6 +11,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("the_exit_code_is_passed_on", the_exit_code_is_passed_on),
     ("a_signal_that_ended_the_command_is_passed_on", a_signal_that_ended_it_is_passed_on),
     ("a_taken_lock_has_an_exit_code", a_taken_lock_has_an_exit_code),
+    ("a_taken_lock_without_a_failure_is_silent", a_taken_lock_without_a_failure_is_silent),
     ("too_few_nodes_have_an_exit_code", too_few_nodes_have_an_exit_code),
     ("a_command_that_cannot_be_started_leaves_no_lock", a_command_that_cannot_be_started),
     ("wrong_usage_has_an_exit_code", wrong_usage_has_an_exit_code),
@@ -40,8 +41,16 @@ fn a_taken_lock_has_an_exit_code() {
     let done = finish(fleet.run("--wait 0", "echo never"));
     assert_eq!((done.code, &*done.out), (Some(121), ""), "{}", done.err);
     assert!(done.err.contains("the lock is taken"), "{}", done.err);
-    let done = finish(fleet.run("--wait 0 --conflict-exit-code 0", "echo never"));
+}
+
+fn a_taken_lock_without_a_failure_is_silent() {
+    let fleet = Fleet::of(1);
+    fleet.take();
+    let done = finish(fleet.run("--wait 0 -E 0", "echo never"));
+    assert_eq!((done.code, &*done.out, &*done.err), (Some(0), "", ""));
+    let done = finish(fleet.run("--wait 0 -E 0 -v", "echo never"));
     assert_eq!((done.code, &*done.out), (Some(0), ""), "{}", done.err);
+    assert!(done.err.contains("the lock is taken"), "{}", done.err);
 }
 
 fn too_few_nodes_have_an_exit_code() {
