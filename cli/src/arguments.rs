@@ -31,14 +31,14 @@ const RUN_HELP: &str = "\
 Exit codes:
   the command's own; 128 + n if signal n ended it
   121  somebody else has the lock (`--conflict-exit-code` chooses another number)
-  122  too few nodes: it is unknown whether somebody else has the lock
+  122  too few nodes answered or may vote (quarantine): somebody else may have the lock
   123  the lease was lost, and the command was ended
   124  the limit was reached, and the command was ended
   125  wrong usage, invalid settings, or an error of the system
   126  the command cannot be executed
   127  there is no such command
 
-The command's environment has KEY as REDLOCK_KEY, its holder's name in `redlock who` as REDLOCK_OWNER, and the
+The command's environment has KEY as REDLOCK_KEY, its holder's name in `redlock who` as REDLOCK_OWNER, and the \
 TTL and the limit in milliseconds as REDLOCK_TTL_MS and REDLOCK_LIMIT_MS.";
 
 const INSPECT_HELP: &str = "\

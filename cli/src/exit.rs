@@ -14,7 +14,7 @@ pub(crate) enum Exit {
     No,
     /// 121, or another number chosen by the user: somebody else has the lock.
     Taken(u8),
-    /// 122: too few nodes. Nobody knows whether somebody else has the lock.
+    /// 122: too few nodes answered or may vote. Nobody knows whether somebody else has the lock.
     TooFewNodes,
     /// 123: the lease was lost, and the command was ended.
     Lost,

@@ -11,18 +11,17 @@ mod run;
 mod runtime;
 mod say;
 mod settings;
+mod variables;
 mod who;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use arguments::{Arguments, Command};
+use arguments::Command;
 use exit::{Exit, Stop};
 use say::say;
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let arguments = match variables::parse() {
         Ok(arguments) => arguments,
         Err(error) => {
             // A closed standard error is no reason for another exit code.

@@ -53,8 +53,13 @@ impl<'a> Plan<'a> {
         // A fresh lease must outlast the grace, and so must one whose first extension fails.
         if grace >= ttl / 2 {
             return Err(Stop::failed(format!(
-                "a grace of {grace:?}: must be less than half of the TTL of {ttl:?}"
+                "`--grace {grace:?}` must be less than half of `--ttl {ttl:?}`"
             )));
+        }
+        let limit = arguments.limit;
+        if limit <= ttl {
+            let message = format!("`--limit {limit:?}` must be longer than `--ttl {ttl:?}`");
+            return Err(Stop::failed(message));
         }
         Ok(Self { arguments, redlock, ttl, grace })
     }
@@ -94,8 +99,9 @@ impl<'a> Plan<'a> {
         let group = Group::start(self.command(&who))?;
         let supervisor = Supervisor::new(group, &lease, signals, self.grace, limit);
         let ending = supervisor.supervise().await;
+        let exit = self.exit(&ending);
         self.release(lease, &ending).await;
-        Ok(self.exit(&ending))
+        Ok(exit)
     }
 
     fn not_acquired(&self, error: &AcquireError) -> Result<Exit, Stop> {
@@ -131,13 +137,15 @@ impl<'a> Plan<'a> {
             lease.leave_until_expiry();
             return;
         }
+        let is_lost = matches!(ending.cause, Some(Cause::Lost(_)));
+        let done = if is_lost { "the remaining keys of it are deleted" } else { "it is released" };
         match lease.release().await {
             Released::Unconfirmed(nodes) => {
                 for node in nodes {
-                    say(format_args!("{name} is released, but not confirmed by {node}"));
+                    say(format_args!("{name}: {done}, but one node has not confirmed it: {node}"));
                 }
             }
-            _ => self.note(format_args!("{name} is released")),
+            _ => self.note(format_args!("{name}: {done}")),
         }
     }
 

@@ -8,6 +8,7 @@ use crate::wait::until;
 
 pub(crate) const TESTS: &[Test] = &[
     ("a_lost_lease_ends_the_command", a_lost_lease_ends_the_command),
+    ("a_loss_is_reported_before_the_release", a_loss_is_reported_before_the_release),
     ("a_command_that_ignores_sigterm_is_killed", a_command_that_ignores_sigterm_is_killed),
     ("a_limit_ends_the_command", a_limit_ends_the_command),
     ("signals_are_passed_on", signals_are_passed_on),
@@ -33,6 +34,17 @@ fn a_lost_lease_ends_the_command() {
     lose(&fleet);
     assert_eq!(call.end(), (Some(123), String::from("told\n")));
     fleet.empties();
+}
+
+fn a_loss_is_reported_before_the_release() {
+    let fleet = Fleet::of(1);
+    let mut command = fleet.run("-v --grace 100ms", "$0 break --yes res; sleep 1000");
+    command.arg(REDLOCK);
+    let done = finish(command);
+    assert_eq!(done.code, Some(123), "{}", done.err);
+    let place = |text: &str| done.err.find(text).unwrap_or_else(|| panic!("{text}: {}", done.err));
+    assert!(place("the lease was lost") < place("the remaining keys of it are deleted"));
+    assert!(!done.err.contains("released"), "{}", done.err);
 }
 
 fn a_command_that_ignores_sigterm_is_killed() {

@@ -15,6 +15,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("too_few_nodes_have_an_exit_code", too_few_nodes_have_an_exit_code),
     ("a_command_that_cannot_be_started_leaves_no_lock", a_command_that_cannot_be_started),
     ("wrong_usage_has_an_exit_code", wrong_usage_has_an_exit_code),
+    ("a_mistake_in_a_variable_names_it", a_mistake_in_a_variable_names_it),
     ("a_mistake_in_the_file_has_a_place", a_mistake_in_the_file_has_a_place),
     ("a_closed_standard_input_is_empty", a_closed_standard_input_is_empty),
     ("a_signal_ends_the_wait", a_signal_ends_the_wait),
@@ -26,7 +27,7 @@ fn the_exit_code_is_passed_on() {
     let done =
         finish(fleet.run("-v", "echo $REDLOCK_KEY $REDLOCK_TTL_MS $REDLOCK_LIMIT_MS; exit 7"));
     assert_eq!((done.code, &*done.out), (Some(7), "res 10000 3600000\n"), "{}", done.err);
-    assert!(done.err.contains("res is released"), "{}", done.err);
+    assert!(done.err.contains("res: it is released"), "{}", done.err);
     fleet.empties();
 }
 
@@ -86,14 +87,39 @@ fn wrong_usage_has_an_exit_code() {
         ("run --nodes redis://a --fleet-max-ttl 30s res", "COMMAND"),
         ("run --nodes redis://a --fleet-max-ttl 30 res -- true", "expected a number with a unit"),
         ("run --nodes redis://:hush@a:x --fleet-max-ttl 30s res -- true", "expected a port"),
-        ("run --nodes redis://a --fleet-max-ttl 30s --grace 15s res -- true", "a grace of 15s"),
-        ("run --nodes redis://a --fleet-max-ttl 30s --limit 30s res -- true", "keep-alive limit"),
+        (
+            "run --nodes redis://a --fleet-max-ttl 30s --grace 15s res -- true",
+            "`--grace 15s` must be less than half of `--ttl 30s`",
+        ),
+        (
+            "run --nodes redis://a --fleet-max-ttl 30s --limit 30s res -- true",
+            "`--limit 30s` must be longer than `--ttl 30s`",
+        ),
     ] {
         let Done { code, err, .. } = call(words);
         assert_eq!(code, Some(125), "{words}: {err}");
         assert!(err.contains(told) && !err.contains("hush"), "{words}: {err}");
     }
     assert_eq!(call("--help").code, Some(0));
+}
+
+fn a_mistake_in_a_variable_names_it() {
+    let call = |words: &str, variable: &str, value: &str| {
+        let mut command = Command::new(REDLOCK);
+        command.args(words.split(' ')).env_remove("REDLOCK_NODES").env_remove("REDLOCK_CONFIG");
+        command.env(variable, value);
+        finish(command)
+    };
+    let run = "run res -- true --ttl --fleet-max-ttl";
+    for (variable, value) in [("REDLOCK_FLEET_MAX_TTL", "30"), ("REDLOCK_RESTART_GUARD", "never")] {
+        let Done { code, err, .. } = call(run, variable, value);
+        assert_eq!(code, Some(125), "{err}");
+        assert!(err.contains(&format!("(from {variable})")), "{err}");
+        let Done { err, .. } = call(run, variable, "");
+        assert!(err.contains("no node is named"), "an empty variable is absent: {err}");
+    }
+    let Done { err, .. } = call("run --ttl=x res -- true", "REDLOCK_TTL", "10s");
+    assert!(err.contains("'--ttl <DURATION>'"), "{err}");
 }
 
 fn a_mistake_in_the_file_has_a_place() {

@@ -67,6 +67,8 @@ fn parse(text: &str) -> Result<File, Mistake> {
             "node_timeout" => file.node_timeout = Some(duration(value)?),
             "restart_guard" => file.restart_guard = Some(guard(value)?),
             "canary_key" => file.canary_key = Some(String::from(string(value)?)),
+            // Keys of a service's file (`redlock_client::Config`) that do not concern the command.
+            "wait" | "connect_timeout" | "min_validity" => drop(duration(value)?),
             unknown => {
                 let message = format!("unknown key `{unknown}`; the keys are {KEYS}");
                 return Err(Mistake::new(key.span(), message));
@@ -134,6 +136,14 @@ mod tests {
         assert_eq!(file.node_timeout, Some(Duration::from_millis(80)));
         assert_eq!(file.restart_guard, Some(Guard::DelayedRestart));
         assert_eq!(file.canary_key.as_deref(), Some("c"));
+    }
+
+    #[test]
+    fn the_file_may_be_that_of_a_service() {
+        let service =
+            "ttl = \"10s\"\nwait = \"5s\"\nconnect_timeout = \"1s\"\nmin_validity = \"2s\"\n";
+        assert_eq!(parse(service).unwrap().ttl, Some(Duration::from_secs(10)));
+        assert!(mistake("wait = 5").starts_with("1:8: expected a number with a unit"));
     }
 
     #[test]
