@@ -8,6 +8,7 @@
 mod common;
 
 use std::error::Error;
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -17,7 +18,11 @@ use redlock_client::{KeepAlive, LostReason, Redlock};
 
 const BATCHES: u32 = 12;
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
+    common::exit(run())
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
     let redlock = Redlock::builder()
         .nodes(common::nodes())
         .ttl(Duration::from_secs(10))

@@ -12,6 +12,7 @@
 mod common;
 
 use std::error::Error;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use redlock_client::{AcquireErrorKind, Redlock};
@@ -54,7 +55,11 @@ async fn report() -> Result<u32, std::io::Error> {
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> ExitCode {
+    common::exit(run().await)
+}
+
+async fn run() -> Result<(), Box<dyn Error>> {
     for machine in ["one", "two", "three"] {
         nightly(machine).await?;
     }

@@ -12,6 +12,7 @@
 mod common;
 
 use std::error::Error;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use redlock_client::Redlock;
@@ -79,7 +80,11 @@ impl Worker {
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> ExitCode {
+    common::exit(run().await)
+}
+
+async fn run() -> Result<(), Box<dyn Error>> {
     let (slow, quick) = (Worker::new()?, Worker::new()?);
     slow.database.execute_batch(
         "CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER, version INTEGER);

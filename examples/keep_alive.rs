@@ -7,6 +7,7 @@
 mod common;
 
 use std::error::Error;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use redlock_client::{KeepAlive, Lease, Redlock, WithError};
@@ -15,7 +16,11 @@ use tokio::time::interval;
 const TTL: Duration = Duration::from_secs(3);
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> ExitCode {
+    common::exit(run().await)
+}
+
+async fn run() -> Result<(), Box<dyn Error>> {
     let redlock = Redlock::builder()
         .nodes(common::nodes())
         .ttl(TTL)

@@ -7,12 +7,17 @@
 mod common;
 
 use std::error::Error;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use redlock_client::{Redlock, Released};
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> ExitCode {
+    common::exit(run().await)
+}
+
+async fn run() -> Result<(), Box<dyn Error>> {
     let redlock = Redlock::builder()
         .nodes(common::nodes())
         .ttl(Duration::from_secs(10))

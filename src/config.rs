@@ -114,6 +114,11 @@ const FIELDS: [(Field, &str, &str); 9] = [
     (Field::CanaryKey, "canary_key", "REDLOCK_CANARY_KEY"),
 ];
 
+/// Returns the variable of the setting `key`.
+pub(crate) fn variable_of(key: &str) -> Option<&'static str> {
+    FIELDS.iter().find(|(_, name, _)| *name == key).map(|&(_, _, variable)| variable)
+}
+
 impl Config {
     /// Reads the settings from the environment variables of this process.
     ///

@@ -26,6 +26,10 @@
 //! all or one of several locks (module [`many`]). The directory `examples` has example programs;
 //! the module [`guide`] has guides for developers and operators.
 //!
+//! Print errors with `{error}`: the text says what is wrong, on which node, and what to do. A `main`
+//! that returns a `Result` prints the fields of the error instead; the examples show a `main` that
+//! prints the text.
+//!
 //! # What it guarantees
 //!
 //! Codes such as K5 name counterexamples (`docs/counterexamples.md`). The name beside a code is a scenario that the project's

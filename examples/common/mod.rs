@@ -1,6 +1,21 @@
-//! Settings that the examples read from their arguments and their environment.
+//! Settings that the examples read from their arguments and their environment, and their exit codes.
+
+use std::error::Error;
+use std::process::ExitCode;
 
 use redlock_client::RestartGuard;
+
+/// Returns the exit code of the program, and prints the message of an error. A `main` that returns a
+/// `Result` would print the error's fields instead.
+pub(crate) fn exit(done: Result<(), Box<dyn Error>>) -> ExitCode {
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
 
 /// Returns the URLs of the nodes: the arguments, or else `REDLOCK_NODES`, separated by commas.
 pub(crate) fn nodes() -> Vec<String> {

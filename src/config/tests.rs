@@ -65,6 +65,9 @@ fn a_missing_variable_is_a_missing_setting() {
     let refused = |variables| Builder::from(read(variables).unwrap()).build().map(drop);
     assert_eq!(refused(&[]), Err(BuildError::NoNodes));
     assert_eq!(refused(&[nodes]), Err(BuildError::Missing("ttl")));
+    let ttl = BuildError::Missing("ttl").to_string();
+    assert_eq!(ttl, "`ttl` is required (`Builder::ttl`, or `REDLOCK_TTL`)");
+    assert!(BuildError::NoNodes.to_string().ends_with("`Builder::nodes`, or set `REDLOCK_NODES`"));
 }
 
 #[test]

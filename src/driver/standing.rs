@@ -149,7 +149,7 @@ impl Driver {
     pub(crate) fn unsettled(&self) -> Vec<NodeAnswer> {
         self.turn(|state, _| {
             let open = state.machine.nodes().iter().filter(|&it| !state.machine.is_settled(it));
-            let answer = |node| self.node_answer(state, node, NodeVerdict::Pending, Duration::ZERO);
+            let answer = |node| self.node_answer(state, node, NodeVerdict::Silent, Duration::ZERO);
             open.map(answer).collect()
         })
     }

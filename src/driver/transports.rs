@@ -9,6 +9,7 @@ use redlock_protocol::{BootInstant, GivenUp, NodeIndex, Op, Reply, RunId};
 use super::names::Names;
 use super::pipeline::{Answer, Pipeline};
 use super::{Driver, State, Task};
+use crate::error::NO_ANSWER;
 use crate::observe::{self, Event as Told, Instant, Operation};
 use crate::resp::{Decoder, Frame, Malformed};
 
@@ -218,7 +219,7 @@ impl Driver {
     /// Closes the connection to `node` on the machine's order.
     pub(super) fn reset(&self, state: &mut State, node: NodeIndex, why: GivenUp) {
         let why = match why {
-            GivenUp::NoAnswer => "no answer in time, or an answer that matches no command",
+            GivenUp::NoAnswer => NO_ANSWER,
             GivenUp::NotServing => "the server is a replica, or is loading its data",
         };
         self.disconnect(state, node, Some(Arc::from(why)));

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use redlock_protocol::AttemptError;
 
+use super::resource::Name;
 use super::{LostReason, NodeAnswer, OptionError};
 
 /// Reason why the lock was not acquired, with each node's answer to the last attempt.
@@ -18,7 +19,7 @@ pub struct AcquireError {
     retry_after: Option<Duration>,
     refused: Option<OptionError>,
     /// Name of the lock, if the caller has not named it alone. One pointer: callers move the error.
-    resource: Option<Arc<Vec<u8>>>,
+    resource: Option<Name<Arc<Vec<u8>>>>,
     /// Error of the system or of tokio when a task was to be started.
     not_started: Option<Arc<str>>,
 }
@@ -78,7 +79,7 @@ impl AcquireError {
 
     /// Adds the name of the lock.
     pub(crate) fn on(mut self, resource: &[u8]) -> Self {
-        self.resource = Some(Arc::new(resource.to_vec()));
+        self.resource = Some(Name(Arc::new(resource.to_vec())));
         self
     }
 
@@ -108,7 +109,7 @@ impl AcquireError {
     /// permits. `None` with a single lock, and if no lock is at fault.
     #[must_use]
     pub fn resource(&self) -> Option<&[u8]> {
-        self.resource.as_ref().map(|name| &***name)
+        self.resource.as_ref().map(|name| &**name.0)
     }
 
     /// Returns the number of attempts; with more than one lock, that of passes over them.
@@ -203,7 +204,7 @@ impl fmt::Display for AcquireErrorKind {
 
 impl fmt::Display for AcquireError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(resource) = &self.resource {
+        if let Some(resource) = self.resource() {
             write!(formatter, "lock `{}`: ", resource.escape_ascii())?;
         }
         if let Some(refused) = &self.refused {

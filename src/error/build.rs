@@ -4,32 +4,43 @@ use core::time::Duration;
 
 use redlock_protocol::MAX_NODES;
 
+use crate::config::variable_of;
+
 /// Reason why a client cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the variant's message names its fields")]
 pub enum BuildError {
+    /// Credentials both in the URL of a node and from a provider.
     #[error(
         "node {place} (`{endpoint}`) has credentials in its URL, and there is a provider of credentials: use one of both"
     )]
     CredentialsTwice { place: usize, endpoint: String },
+    /// Two URLs of the same server.
     #[error(
         "node {place} (`{endpoint}`) is configured twice: its vote would count twice; name each server once"
     )]
     DuplicateNode { place: usize, endpoint: String },
+    /// A URL that is not valid; shown without credentials.
     #[error("the node `{url}`: {why}")]
     Endpoint { url: String, why: EndpointError },
+    /// A restart guard for a place without a node.
     #[error("a restart guard for node {place}, counted from 0, but there are only {nodes} nodes")]
     GuardWithoutNode { place: usize, nodes: usize },
-    #[error("`{0}` is required{meaning}", meaning = meaning_of(.0))]
+    /// A required setting was not given: its name, as in a file.
+    #[error("`{0}` is required ({source}){meaning}", source = source_of(.0), meaning = meaning_of(.0))]
     Missing(&'static str),
-    #[error("no node was given: pass at least one URL to `nodes`")]
+    /// The list of nodes is empty.
+    #[error("no node was given: pass at least one URL to `Builder::nodes`, or set `REDLOCK_NODES`")]
     NoNodes,
+    /// The value of a setting cannot be met.
     #[error(transparent)]
     Option(#[from] OptionError),
+    /// The certificates for TLS cannot be used.
     #[cfg(feature = "tls")]
     #[error("TLS cannot be set up: {0}")]
     Tls(#[from] crate::tls::TlsError),
+    /// More nodes than are supported: the number given.
     #[error("{0} nodes were given, at most {MAX_NODES} are supported")]
     TooManyNodes(usize),
 }
@@ -39,46 +50,70 @@ pub enum BuildError {
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the variant's message names its fields")]
 pub enum OptionError {
+    /// A canary key that is empty or too long.
     #[error("a canary key of {bytes} bytes; one to {most} are allowed")]
     CanaryKey { bytes: usize, most: usize },
+    /// A connect timeout out of bounds.
     #[error("a connect timeout of {connect_timeout:?}: must be 1 ms to 1 minute")]
     ConnectTimeout { connect_timeout: Duration },
+    /// An allowance for drift below the default.
     #[error(
         "an allowance for drift of {share_ppm} parts per million and {constant:?}: it can be widened only, \
          from 10000 (1 %) and 2 ms"
     )]
     Drift { share_ppm: u32, constant: Duration },
+    /// One lock named twice in an acquisition of several.
     #[error(
         "resources {first} and {second}, counted from 0, have the same name; name each lock once"
     )]
     DuplicateResource { first: usize, second: usize },
+    /// A lock without a name.
     #[error("the resource name is empty")]
     EmptyResource,
+    /// A keep-alive limit that ends before the lease needs an extension.
     #[error("a keep-alive limit of {at_most:?}: must be longer than the TTL of {ttl:?}")]
     KeepAlive { at_most: Duration, ttl: Duration },
+    /// A least validity that no lease of this TTL can have.
     #[error(
         "a min_validity of {min_validity:?}: must be less than {worth_at_most:?}, the TTL of {ttl:?} \
          less drift"
     )]
     MinValidity { min_validity: Duration, worth_at_most: Duration, ttl: Duration },
+    /// A limit of zero attempts.
     #[error("zero attempts: at least one is needed")]
     NoAttempts,
+    /// An acquisition of several locks that names none.
     #[error("zero resources: at least one is needed")]
     NoResources,
+    /// A node timeout that is zero, or too long for the TTL.
     #[error(
         "a node timeout of {node_timeout:?}: must be above zero and below a quarter of the TTL of {ttl:?}"
     )]
     NodeTimeout { node_timeout: Duration, ttl: Duration },
+    /// A semaphore without a permit, or with too many.
     #[error("a semaphore of {permits} permits; 1 to {most} are allowed")]
     Permits { permits: usize, most: usize },
+    /// A lock with the name of the key that identifies the nodes.
     #[error("the resource has the name of the canary (`Builder::canary_key`)")]
     ResourceIsCanary,
+    /// A name of a lock that is too long.
     #[error("a resource name of {bytes} bytes; at most {most} are allowed")]
     ResourceTooLong { bytes: usize, most: usize },
+    /// An acquisition of more locks than are supported.
     #[error("more than {most} resources at once; lock one that stands for them")]
     TooManyResources { most: usize },
+    /// A TTL that is not valid, or that is beyond `fleet_max_ttl`.
     #[error("a TTL of {ttl:?}: {why}")]
     Ttl { ttl: Duration, why: TtlError },
+}
+
+/// Returns the method and the variable of a required setting.
+fn source_of(setting: &str) -> String {
+    let method = format!("`Builder::{setting}`");
+    match variable_of(setting) {
+        Some(variable) => format!("{method}, or `{variable}`"),
+        None => method,
+    }
 }
 
 /// Returns the meaning of a required setting, to follow its name.

@@ -4,6 +4,9 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
+/// Reason for the end of a connection whose node did not answer.
+pub(crate) const NO_ANSWER: &str = "no answer in time, or an answer that matches no command";
+
 /// One node's part in an attempt that failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -61,8 +64,8 @@ impl NodeVerdict {
 impl fmt::Display for NodeVerdict {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
-            Self::NotAsked => "not asked",
-            Self::Pending => "no answer before the end",
+            Self::NotAsked => "not asked: no connection accepted the command",
+            Self::Pending => "still pending when the attempt was decided",
             Self::Granted => "granted",
             Self::NotCounted => "granted, but its vote does not count",
             Self::Taken => "taken",
@@ -91,14 +94,48 @@ pub struct NodeAnswer {
 
 impl fmt::Display for NodeAnswer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} {}", self.node, self.verdict)?;
-        if !self.after.is_zero() {
-            write!(formatter, " after {:.1?}", self.after)?;
+        let Self { node, verdict, after, .. } = self;
+        match verdict {
+            _ if after.is_zero() => write!(formatter, "{node} {verdict}")?,
+            NodeVerdict::NotAsked | NodeVerdict::Pending => write!(formatter, "{node} {verdict}")?,
+            NodeVerdict::Silent => write!(formatter, "{node} no answer within {after:.1?}")?,
+            _ => write!(formatter, "{node} {verdict} after {after:.1?}")?,
         }
-        let is_fault = !matches!(self.verdict, NodeVerdict::Granted | NodeVerdict::Taken);
-        match &self.error {
+        let is_silent = *verdict == NodeVerdict::Silent;
+        let is_fault = !matches!(verdict, NodeVerdict::Granted | NodeVerdict::Taken);
+        match self.error.as_deref() {
+            Some(NO_ANSWER) if is_silent => {
+                formatter.write_str(" (the connection was closed because of that)")
+            }
             Some(error) if is_fault => write!(formatter, " ({error})"),
             _ => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_says_everything_once() {
+        let shown = |verdict, after_ms, error: Option<&str>| {
+            let (node, after) = (String::from("a"), Duration::from_millis(after_ms));
+            NodeAnswer { place: 0, node, verdict, after, error: error.map(Into::into) }.to_string()
+        };
+        use NodeVerdict::{Error, Granted, NotAsked, Pending, Silent};
+        let closed = "(the connection was closed because of that)";
+        assert_eq!(shown(Silent, 0, None), "a no answer in time");
+        assert_eq!(
+            shown(Silent, 50, Some(NO_ANSWER)),
+            format!("a no answer within 50.0ms {closed}")
+        );
+        assert_eq!(shown(Silent, 0, Some(NO_ANSWER)), format!("a no answer in time {closed}"));
+        assert_eq!(shown(Silent, 50, Some("reset")), "a no answer within 50.0ms (reset)");
+        let unasked = "a not asked: no connection accepted the command";
+        assert_eq!(shown(NotAsked, 21, Some("refused")), format!("{unasked} (refused)"));
+        assert_eq!(shown(Pending, 0, None), "a still pending when the attempt was decided");
+        assert_eq!(shown(Error, 2, Some("OOM")), "a error after 2.0ms (OOM)");
+        assert_eq!(shown(Granted, 2, Some("earlier")), "a granted after 2.0ms");
     }
 }

@@ -143,6 +143,9 @@ impl Nodes {
 
     /// Lets `time` pass. Everything that is due meanwhile happens at its own time.
     ///
+    /// A key lives through the last millisecond of its TTL: to see it expired, advance by the TTL
+    /// and 1 ms more.
+    ///
     /// # Panics
     ///
     /// If the clock of the runtime is not paused: the test would wait. Use

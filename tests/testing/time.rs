@@ -91,3 +91,14 @@ fn clock_stands_still_when_its_runtime_has_ended() {
         assert_eq!(nodes.copies("res"), 3, "nobody is left to send the releases");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_key_lives_through_the_last_millisecond_of_its_ttl() {
+    let nodes = Nodes::new(1);
+    let redlock = nodes.builder().ttl(SECOND).build().unwrap();
+    redlock.acquire("res").await.unwrap().leave_until_expiry();
+    nodes.advance(SECOND).await;
+    assert_eq!(nodes.copies("res"), 1);
+    nodes.advance(MS).await;
+    assert_eq!(nodes.copies("res"), 0);
+}
