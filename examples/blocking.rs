@@ -42,7 +42,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     println!("{done} batches under one lease, {:.1?} left", lease.remaining());
 
     // Waits for the nodes. The end of the process would stop a release that is on its way.
-    println!("released: {:?}", lease.release());
+    println!("{}", lease.release());
     let closed = redlock.close(Duration::from_secs(2));
     println!("closed, {} nodes are owed something", closed.left().len());
     Ok(())

@@ -40,7 +40,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
             // No error of this program: the key stays until it expires.
             nodes.iter().for_each(|node| println!("released, but not confirmed by {node}"));
         }
-        released => println!("released: {released:?}"),
+        released => println!("{released}"),
     }
 
     let closed = redlock.close(Duration::from_secs(2)).await;

@@ -138,14 +138,17 @@ impl<'a> Plan<'a> {
             return;
         }
         let is_lost = matches!(ending.cause, Some(Cause::Lost(_)));
-        let done = if is_lost { "the remaining keys of it are deleted" } else { "it is released" };
+        let done = match is_lost {
+            true => format!("the remaining keys of {name} are deleted"),
+            false => format!("{name} is released"),
+        };
         match lease.release().await {
             Released::Unconfirmed(nodes) => {
                 for node in nodes {
-                    say(format_args!("{name}: {done}, but one node has not confirmed it: {node}"));
+                    say(format_args!("{done}, but not confirmed by {node}"));
                 }
             }
-            _ => self.note(format_args!("{name}: {done}")),
+            _ => self.note(format_args!("{done}")),
         }
     }
 

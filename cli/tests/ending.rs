@@ -43,7 +43,7 @@ fn a_loss_is_reported_before_the_release() {
     let done = finish(command);
     assert_eq!(done.code, Some(123), "{}", done.err);
     let place = |text: &str| done.err.find(text).unwrap_or_else(|| panic!("{text}: {}", done.err));
-    assert!(place("the lease was lost") < place("the remaining keys of it are deleted"));
+    assert!(place("the lease was lost") < place("the remaining keys of res are deleted"));
     assert!(!done.err.contains("released"), "{}", done.err);
 }
 

@@ -27,7 +27,7 @@ fn the_exit_code_is_passed_on() {
     let done =
         finish(fleet.run("-v", "echo $REDLOCK_KEY $REDLOCK_TTL_MS $REDLOCK_LIMIT_MS; exit 7"));
     assert_eq!((done.code, &*done.out), (Some(7), "res 10000 3600000\n"), "{}", done.err);
-    assert!(done.err.contains("res: it is released"), "{}", done.err);
+    assert!(done.err.contains("res is released"), "{}", done.err);
     fleet.empties();
 }
 

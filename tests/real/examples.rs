@@ -12,6 +12,7 @@ pub(crate) const TESTS: &[Test] = &[
     on_threads!(fenced_sqlite_loses_no_update),
     on_threads!(cron_runs_once_and_keeps_the_lock),
     on_threads!(blocking_works_without_a_runtime),
+    on_threads!(failed_example_prints_the_message_of_its_error),
 ];
 
 /// Path of an example from the build that this test belongs to.
@@ -82,6 +83,16 @@ fn blocking_works_without_a_runtime() {
     let fleet = Fleet::of(3);
     let said = output("blocking", &fleet);
     assert!(said.contains("12 batches under one lease"), "{said}");
-    assert!(said.contains("released: Confirmed"), "{said}");
+    assert!(said.contains("released on every node"), "{said}");
     assert_eq!(fleet.keys(), [0; 3]);
+}
+
+fn failed_example_prints_the_message_of_its_error() {
+    for name in ["blocking", "cron", "fenced_sqlite", "keep_alive", "quick_start"] {
+        let output = Command::new(example(name)).env_remove("REDLOCK_NODES").output();
+        let output = output.expect("an example that can be run");
+        let complained = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{name}: {complained}");
+        assert!(complained.starts_with("error: no node was given: "), "{name}: {complained}");
+    }
 }
