@@ -138,9 +138,10 @@ impl<'a> Plan<'a> {
             return;
         }
         let is_lost = matches!(ending.cause, Some(Cause::Lost(_)));
-        let done = match is_lost {
-            true => format!("the remaining keys of {name} are deleted"),
-            false => format!("{name} is released"),
+        let done = if is_lost {
+            format!("the remaining keys of {name} are deleted")
+        } else {
+            format!("{name} is released")
         };
         match lease.release().await {
             Released::Unconfirmed(nodes) => {
