@@ -11,7 +11,8 @@
 //! Histories do not record connections. A client may have closed a connection once it has waited
 //! for an answer for longer than its patience. It has lost the connection if a partition resets it
 //! or the node's process ends. Dialling again requires that answers pass. After a silent partition
-//! the connection may be half open, until an answer shows that it works.
+//! the connection may be half open, until an answer shows that it works. If the node's process ends
+//! meanwhile, the client does not hear of it, and requests on that connection are lost.
 
 mod cuts;
 
@@ -82,6 +83,9 @@ struct Connection {
     lost_ns: u64,
     /// True after a silent partition, until an answer comes.
     half_open: bool,
+    /// True if the node's process ended while the connection was half open: requests arrive, and
+    /// nobody executes them.
+    is_dead: bool,
     /// Time, plus one, of the last restart behind a proxy that took an answer along; 0 if there was
     /// none.
     owes_since: u64,
@@ -94,6 +98,7 @@ const OPEN: Connection = Connection {
     dialled_ns: 0,
     lost_ns: 0,
     half_open: false,
+    is_dead: false,
     owes_since: 0,
 };
 
@@ -169,7 +174,7 @@ impl Reach {
         let held_ns = self.by(&self.requests, client, node);
         let is_dropped = at_ns < held_ns && connection.let_go_ns < held_ns;
         let is_closed = connection.let_go_ns <= at_ns || at_ns < connection.dialled_ns;
-        let dials_again = is_lost || is_dropped || is_closed;
+        let dials_again = is_lost || is_dropped || is_closed || connection.is_dead;
         if dials_again { self.by(&self.either_way, client, node) } else { held_ns }
     }
 
@@ -208,6 +213,7 @@ impl Reach {
         let is_cut = self.either_way.cuts[client][node] > 0;
         let connection = &mut self.connections[client][node];
         connection.half_open &= is_cut;
+        connection.is_dead &= connection.half_open;
         if connection.last == Some(command) {
             connection.answered_ns = at_ns;
         }
@@ -327,12 +333,14 @@ impl Reach {
     }
 
     fn lost_connection(&mut self, client: ClientId, node: NodeId, at_ns: u64) {
-        // Nobody hears of the end of a connection that carries nothing.
-        let connection = self.connections[client].get_mut(node).filter(|it| !it.half_open);
-        if let Some(connection) = connection {
-            connection.let_go_ns = connection.let_go_ns.min(at_ns);
-            connection.lost_ns = at_ns.saturating_add(1);
+        let Some(connection) = self.connections[client].get_mut(node) else { return };
+        if connection.half_open {
+            // The client does not hear of it.
+            connection.is_dead = true;
+            return;
         }
+        connection.let_go_ns = connection.let_go_ns.min(at_ns);
+        connection.lost_ns = at_ns.saturating_add(1);
     }
 
     fn healed(&mut self, node: NodeId, at_ns: u64) {

@@ -165,6 +165,31 @@ fn a_client_that_may_have_let_go_of_its_connection_dials_again() {
 }
 
 #[test]
+fn a_request_on_a_half_open_connection_to_a_new_process_is_lost() {
+    let story = |restarts: bool, fault: &str, until_ms: u64| {
+        let mut tale = Tale::new();
+        tale.with_fault(fault).tell(EventKind::FaultBegan { fault: FaultId(0) });
+        tale.begins(C1).at(1).sets(C1, "ABD");
+        let command = tale.writes(C1, 'C', OpKind::Set);
+        let change = (Writer::Nobody, Writer::Attempt(C1));
+        tale.executes((command, C1, 'C', OpKind::Set), Answer::Yes, change);
+        tale.at(2).decides(C1, "ABD").delivers(C1);
+        if restarts {
+            tale.at(50).tell(EventKind::NodeDown { node: node('C'), power: false });
+            tale.at(51).tell(EventKind::NodeUp { node: node('C'), incarnation: 1 });
+        }
+        // The client still waits for the answer to its SET, and cannot dial again afterwards.
+        tale.at(100).releases(C1).unlocks(C1, "ABD");
+        tale.at(until_ms).finds(Tidy)
+    };
+    let deaf = "partition = { between = [['C'], ['c1']], one-way = true, lost = 'silent' }";
+    assert!(story(false, deaf, 9_000).is_violated(), "the release is executed");
+    assert!(!story(true, deaf, 9_000).is_violated());
+    let another = "partition = { between = [['C'], ['c2']], one-way = true, lost = 'silent' }";
+    assert!(story(true, another, 9_000).is_violated(), "the client hears of the end");
+}
+
+#[test]
 fn a_release_that_is_held_back_goes_down_with_its_connection() {
     let story = |answers: &str, until_ms: u64| {
         let mut tale = Tale::new();
