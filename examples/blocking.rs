@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use redlock_client::blocking::Lease;
-use redlock_client::{KeepAlive, LostReason, Redlock};
+use redlock_client::{KeepAlive, LostReason};
 
 const BATCHES: u32 = 12;
 
@@ -23,11 +23,9 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), Box<dyn Error>> {
-    let redlock = Redlock::builder()
-        .nodes(common::nodes())
+    let redlock = common::builder()?
         .ttl(Duration::from_secs(10))
         .fleet_max_ttl(Duration::from_secs(30))
-        .restart_guard(common::restart_guard())
         .build_blocking()?;
 
     // The client's own thread keeps the lease alive while these threads compute.

@@ -15,18 +15,13 @@ use std::error::Error;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use redlock_client::{AcquireErrorKind, Redlock};
+use redlock_client::AcquireErrorKind;
 
 const TTL: Duration = Duration::from_secs(60);
 
 /// The code that every machine runs.
 async fn nightly(machine: &str) -> Result<(), Box<dyn Error>> {
-    let redlock = Redlock::builder()
-        .nodes(common::nodes())
-        .ttl(TTL)
-        .fleet_max_ttl(TTL)
-        .restart_guard(common::restart_guard())
-        .build()?;
+    let redlock = common::builder()?.ttl(TTL).fleet_max_ttl(TTL).build()?;
 
     // One second is long enough for a node that is briefly slow, and too short for another machine
     // to finish the job.

@@ -34,13 +34,11 @@ struct Worker {
 
 impl Worker {
     fn new() -> Result<Self, Box<dyn Error>> {
-        let redlock = Redlock::builder()
-            .nodes(common::nodes())
+        let redlock = common::builder()?
             .ttl(Duration::from_secs(2))
             .fleet_max_ttl(Duration::from_secs(30))
             .node_timeout(Duration::from_millis(400))
             .wait(Duration::from_secs(10))
-            .restart_guard(common::restart_guard())
             .build()?;
         Ok(Self { redlock, database: Connection::open(DATABASE)? })
     }

@@ -10,7 +10,7 @@ use std::error::Error;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use redlock_client::{KeepAlive, Lease, Redlock, WithError};
+use redlock_client::{KeepAlive, Lease, WithError};
 use tokio::time::interval;
 
 const TTL: Duration = Duration::from_secs(3);
@@ -21,12 +21,10 @@ async fn main() -> ExitCode {
 }
 
 async fn run() -> Result<(), Box<dyn Error>> {
-    let redlock = Redlock::builder()
-        .nodes(common::nodes())
+    let redlock = common::builder()?
         .ttl(TTL)
         .fleet_max_ttl(Duration::from_secs(30))
         .node_timeout(Duration::from_millis(500))
-        .restart_guard(common::restart_guard())
         .build()?;
 
     // A holder that hangs must not keep everybody out for ever, so the limit has no default.

@@ -10,7 +10,7 @@ use std::error::Error;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use redlock_client::{Redlock, Released};
+use redlock_client::Released;
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -18,11 +18,9 @@ async fn main() -> ExitCode {
 }
 
 async fn run() -> Result<(), Box<dyn Error>> {
-    let redlock = Redlock::builder()
-        .nodes(common::nodes())
+    let redlock = common::builder()?
         .ttl(Duration::from_secs(10))
         .fleet_max_ttl(Duration::from_secs(30))
-        .restart_guard(common::restart_guard())
         .build()?;
 
     // Report problems of the nodes that an operator should know before anybody relies on them.
