@@ -22,13 +22,13 @@ use lock_judge::scenario::Case;
 use lock_judge::text;
 use tokio::runtime::Builder;
 
-pub use self::host::{Connection, Host, NoFault, Section};
+pub use self::host::{Host, NoFault, Section};
 use self::process::{End, Process};
 use super::identity::RunMark;
+pub use super::memory::End as Connection;
 use super::memory::Memory;
 use super::run_clock::RunClock;
 use super::socket::Network;
-use super::verdict::Verdict;
 use super::world::World;
 use super::{Refusal, Setup, WorkerEnd, plan, profile, start};
 use crate::choice::Choices;
@@ -107,9 +107,9 @@ pub fn play(case: &Case, seed: u64, worker: &dyn Worker) -> Result<Played, Refus
     for client in case.scenario.client_ids() {
         world.workers.simulate(client);
         let host = Host::new(&world, &memory, client);
-        run.processes.push((client, Some(Process::start(worker.run(host))?)));
+        run.processes.push((client, Process::start(worker.run(host))?));
     }
-    while run.has_processes() {
+    while !run.processes.is_empty() {
         masters.block_on(async { pass(TICK).await });
         if world.clock.now_ns() >= PATIENCE.as_nanos() as u64 {
             run.give_up();
@@ -129,38 +129,31 @@ async fn pass(time: Duration) {
 struct Run<'a> {
     world: &'a World,
     /// The processes that have not ended.
-    processes: Vec<(ClientId, Option<Process>)>,
+    processes: Vec<(ClientId, Process)>,
     incomplete: Vec<String>,
 }
 
 impl Run<'_> {
-    fn has_processes(&self) -> bool {
-        self.processes.iter().any(|(_, process)| process.is_some())
-    }
-
     fn name(&self, client: ClientId) -> &str {
         &self.world.case.scenario.clients[client.0 as usize].id
     }
 
     /// Lets every process that is not stopped act.
     fn step(&mut self) {
-        let mut ends = Vec::new();
-        for (client, process) in &mut self.processes {
-            let Some(running) = process else { continue };
-            let workers = &self.world.workers;
+        let (workers, mut ends) = (&self.world.workers, Vec::new());
+        self.processes.retain_mut(|(client, process)| {
             let end = match () {
                 () if workers.is_killed(*client) => Some(End::Killed),
                 () if workers.is_stopped(*client) => {
-                    running.miss(TICK);
+                    process.miss(TICK);
                     None
                 }
-                () => running.step(TICK),
+                () => process.step(TICK),
             };
-            if let Some(end) = end {
-                *process = None;
-                ends.push((*client, end));
-            }
-        }
+            let goes_on = end.is_none();
+            ends.extend(end.map(|end| (*client, end)));
+            goes_on
+        });
         ends.into_iter().for_each(|(client, end)| self.ended(client, end));
     }
 
@@ -181,10 +174,8 @@ impl Run<'_> {
     /// Ends all processes: they hang.
     fn give_up(&mut self) {
         let after = text::length(PATIENCE.as_nanos() as u64);
-        let hang = |(client, process): (ClientId, Option<Process>)| process.map(|_| client);
-        let hanging: Vec<_> =
-            core::mem::take(&mut self.processes).into_iter().filter_map(hang).collect();
-        for client in hanging {
+        for (client, process) in core::mem::take(&mut self.processes) {
+            drop(process);
             self.world.worker_ended(client, false);
             let name = self.name(client);
             self.incomplete.push(format!("worker {name} hangs: it still ran after {after}"));
@@ -192,13 +183,9 @@ impl Run<'_> {
     }
 
     fn judge(mut self) -> Played {
-        for fault in self.world.unbegun_faults() {
-            self.incomplete.push(format!(
-                "the fault `{fault}` never began: let the workers run longer, or let it begin earlier"
-            ));
-        }
-        let verdict: Verdict = self.world.verdict();
-        verdict.played(self.incomplete, "no worker asked for the lock: see `Host::resource`")
+        self.incomplete.extend(self.world.unbegun_faults());
+        let unasked = "no worker asked for the lock: see `Host::resource`";
+        self.world.verdict().played(self.incomplete, unasked)
     }
 }
 

@@ -119,7 +119,7 @@ impl Lane {
 
 /// One end of a connection.
 #[derive(Debug)]
-pub(super) struct End {
+pub struct End {
     lanes: Arc<Mutex<[Lane; 2]>>,
     /// The lane that this end reads; it writes the other one.
     reads: usize,

@@ -35,8 +35,8 @@ pub(super) fn build(
 ) -> Result<(Arc<World>, Vec<Door>), Refusal> {
     let names = plan.scenario.clients.iter().map(|client| client.id.clone()).collect();
     let resource = &plan.scenario.lock.resource;
-    let (clock_of, points) = (Arc::clone(&clock), Points::new(&plan));
-    let recorder = Recorder::new(clock_of, resource, names, !setup.waits_for_start, points);
+    let (starts_itself, points) = (!setup.waits_for_start, Points::new(&plan));
+    let recorder = Recorder::new(Arc::clone(&clock), resource, names, starts_itself, points);
     let recorder = Arc::new(recorder);
     let (mut nodes, mut doors) = (IdVec::new(), Vec::new());
     for id in plan.node_ids() {

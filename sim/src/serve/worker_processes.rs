@@ -46,7 +46,7 @@ impl Fleet {
         self.world.worker_ended(self.client(name), is_clean)
     }
 
-    /// Returns the ids of the faults that should happen in this run and have not begun.
+    /// Describes each fault that should happen in this run and has not begun.
     #[must_use]
     pub fn unbegun_faults(&self) -> Vec<String> {
         self.world.unbegun_faults()

@@ -25,7 +25,7 @@ struct Process {
     is_killed: bool,
 }
 
-/// What a fault stops and kills.
+/// Target of the signals to a worker.
 #[derive(Clone, Copy, Debug)]
 enum Body {
     /// One process of the system.

@@ -223,7 +223,7 @@ impl World {
         self.workers.name(client.ok_or(NoWorker::NeverPaused)?, pid)
     }
 
-    /// Returns the ids of the faults that should happen in this run and have not begun anywhere.
+    /// Describes each fault that should happen in this run and has not begun anywhere.
     pub(super) fn unbegun_faults(&self) -> Vec<String> {
         let stages = self.stages();
         let scenario = &self.plan.scenario;
@@ -234,7 +234,12 @@ impl World {
             own.peek().is_some() && own.all(|(_, stage)| *stage == Stage::Waiting)
         };
         let waiting = faults.filter(|(fault, _)| waits(*fault));
-        waiting.map(|(_, it)| it.id.clone()).collect()
+        let why = |id: &str| {
+            format!(
+                "the fault `{id}` never began: let the workers run longer, or let it begin earlier"
+            )
+        };
+        waiting.map(|(_, it)| why(&it.id)).collect()
     }
 
     /// Returns the id and the stage of every fault: the stage of the host that is least far.

@@ -88,7 +88,7 @@ fn seeds() -> Result<Range<u64>, String> {
     parsed.ok_or_else(|| format!("`{name}={text}`: expected seeds such as 0..20, the end excluded"))
 }
 
-/// What all tests share.
+/// Seeds, worker and directory of the pages of all tests.
 struct Suite {
     seeds: Range<u64>,
     worker: Arc<dyn Worker>,

@@ -4,7 +4,7 @@
 use lock_judge::history::{AttemptId, ClientId, Event, EventKind, Id};
 use lock_judge::oracle::Violation;
 use lock_judge::scenario::{Scenario, Span};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::tree::{Path, Step, at, collect_parts};
 
@@ -75,7 +75,7 @@ impl Change {
         match self {
             Self::Attempts(path, count) => {
                 let acquire = at(&mut tree, path)?.as_object_mut()?;
-                acquire.retain(|key, _| !["attempts", "until", "wait"].contains(&&**key));
+                forget_patience(acquire);
                 if *count > 1 {
                     acquire.insert(String::from("attempts"), json!(count));
                 }
@@ -85,7 +85,7 @@ impl Change {
                 let steps = steps.as_array_mut()?;
                 let first = steps.get_mut(*step)?.as_object_mut()?;
                 let acquire = first.get_mut("acquire")?.as_object_mut()?;
-                acquire.retain(|key, _| !["attempts", "until", "wait"].contains(&&**key));
+                forget_patience(acquire);
                 first.insert(String::from("at"), json!(at));
                 if *alone {
                     steps.drain(..*step);
@@ -98,6 +98,11 @@ impl Change {
         }
         Some(tree)
     }
+}
+
+/// Removes all keys by which an acquisition waits for longer than one attempt.
+fn forget_patience(acquire: &mut Map<String, Value>) {
+    acquire.retain(|key, _| !["attempts", "until", "wait"].contains(&&**key));
 }
 
 #[cfg(test)]

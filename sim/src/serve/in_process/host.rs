@@ -2,17 +2,14 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use lock_judge::history::ClientId;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::choice::{Choice, Choices, Label};
-use crate::serve::memory::{End, Memory};
+use crate::serve::memory::{End as Connection, Memory};
 use crate::serve::world::World;
 
 /// The machine on which a worker runs: its connections, its random numbers, and its reports.
@@ -71,7 +68,7 @@ impl Host {
     /// `ConnectionRefused` if no process listens there.
     #[expect(clippy::unused_async, reason = "as `TcpStream::connect`")]
     pub async fn connect(&self, node: SocketAddr) -> io::Result<Connection> {
-        self.memory.connect(node, self.name()).map(Connection)
+        self.memory.connect(node, self.name())
     }
 
     /// Returns the next random number, which the seed determines. Two hosts draw different numbers.
@@ -120,37 +117,5 @@ impl Drop for Section {
         let (resource, name) = (self.0.resource().as_bytes(), self.0.name().as_bytes());
         // A process that a fault has killed has left already.
         let _ = self.0.world.recorder.left(resource, name);
-    }
-}
-
-/// A connection to a master.
-#[derive(Debug)]
-pub struct Connection(End);
-
-impl AsyncRead for Connection {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(context, buffer)
-    }
-}
-
-impl AsyncWrite for Connection {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(context)
     }
 }

@@ -359,12 +359,10 @@ impl<'a> Connection<'a> {
             return Ok(());
         }
         self.socket.flush()?;
-        if let Some(recorder) = &self.node.recorder {
-            let is_held = |kind| recorder.replies_later(kind);
-            let released = self.replies.release(self.node.clock.now_ns(), is_held);
-            released.for_each(|kind| recorder.tell(kind));
-        } else {
-            self.replies.release(self.node.clock.now_ns(), |_| false).for_each(drop);
+        let recorder = self.node.recorder.as_ref();
+        let is_held = |kind| recorder.is_some_and(|it| it.replies_later(kind));
+        for kind in self.replies.release(self.node.clock.now_ns(), is_held) {
+            recorder.iter().for_each(|recorder| recorder.tell(kind));
         }
         self.replies.send(&mut self.socket)
     }

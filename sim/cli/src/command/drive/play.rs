@@ -229,11 +229,7 @@ impl<'a> Run<'a> {
 
     /// Judges the run so far, and notes what has not happened.
     fn judged(&mut self) -> Verdict {
-        for fault in self.fleet.unbegun_faults() {
-            self.incomplete.push(format!(
-                "the fault `{fault}` never began: let the workers run longer, or let it begin earlier"
-            ));
-        }
+        self.incomplete.extend(self.fleet.unbegun_faults());
         self.fleet.verdict()
     }
 

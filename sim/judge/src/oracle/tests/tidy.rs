@@ -2,7 +2,9 @@
 //! after a node was unreachable.
 
 use super::tale::{C1, C2, MS, PROBE, Tale, node};
-use crate::history::{Answer, ClockKind, EventKind, FaultId, OpKind, Settlement, Writer};
+use crate::history::{
+    Answer, ClockKind, CommandId, EventKind, FaultId, OpKind, Settlement, Writer,
+};
 use crate::oracle::{Judgement, Oracle};
 use crate::scenario::Connections;
 use crate::scenario::Property::Tidy;
@@ -139,16 +141,23 @@ fn answers_that_do_not_pass_excuse_nothing_that_could_be_sent() {
     }
 }
 
-/// C1's SET to C is written at 1 ms. Its answer arrives only after the end of a fault that lasts
-/// from 0 to 3 s. The lease, which counts A, B and D, is released at `released_ms`.
-fn unanswered(fault: &str, released_ms: u64, until_ms: u64) -> Judgement {
-    let mut tale = Tale::new();
-    tale.with_fault(fault).tell(EventKind::FaultBegan { fault: FaultId(0) });
+/// C1's lease is delivered at 2 ms and counts A, B and D. C has executed the SET that was written at
+/// 1 ms; its answer is still to come. Returns that SET.
+fn grants_without_answer(tale: &mut Tale) -> CommandId {
     tale.begins(C1).at(1).sets(C1, "ABD");
     let command = tale.writes(C1, 'C', OpKind::Set);
     let change = (Writer::Nobody, Writer::Attempt(C1));
     tale.executes((command, C1, 'C', OpKind::Set), Answer::Yes, change);
     tale.at(2).decides(C1, "ABD").delivers(C1);
+    command
+}
+
+/// C1's SET to C is written at 1 ms. Its answer arrives only after the end of a fault that lasts
+/// from 0 to 3 s. The lease, which counts A, B and D, is released at `released_ms`.
+fn unanswered(fault: &str, released_ms: u64, until_ms: u64) -> Judgement {
+    let mut tale = Tale::new();
+    tale.with_fault(fault).tell(EventKind::FaultBegan { fault: FaultId(0) });
+    let command = grants_without_answer(&mut tale);
     tale.at(released_ms).releases(C1).unlocks(C1, "ABD");
     tale.at(3_000).tell(EventKind::FaultEnded { fault: FaultId(0) });
     tale.at(3_100).answers(command, C1, 'C', Answer::Yes);
@@ -169,11 +178,7 @@ fn a_request_on_a_half_open_connection_to_a_new_process_is_lost() {
     let story = |restarts: bool, fault: &str, until_ms: u64| {
         let mut tale = Tale::new();
         tale.with_fault(fault).tell(EventKind::FaultBegan { fault: FaultId(0) });
-        tale.begins(C1).at(1).sets(C1, "ABD");
-        let command = tale.writes(C1, 'C', OpKind::Set);
-        let change = (Writer::Nobody, Writer::Attempt(C1));
-        tale.executes((command, C1, 'C', OpKind::Set), Answer::Yes, change);
-        tale.at(2).decides(C1, "ABD").delivers(C1);
+        grants_without_answer(&mut tale);
         if restarts {
             tale.at(50).tell(EventKind::NodeDown { node: node('C'), power: false });
             tale.at(51).tell(EventKind::NodeUp { node: node('C'), incarnation: 1 });
@@ -194,11 +199,7 @@ fn a_release_that_is_held_back_goes_down_with_its_connection() {
     let story = |answers: &str, until_ms: u64| {
         let mut tale = Tale::new();
         tale.with_fault("delay = { from = ['c1'], to = ['C'], by = '1s' }").with_fault(answers);
-        tale.begins(C1).at(1).sets(C1, "ABD");
-        let command = tale.writes(C1, 'C', OpKind::Set);
-        let change = (Writer::Nobody, Writer::Attempt(C1));
-        tale.executes((command, C1, 'C', OpKind::Set), Answer::Yes, change);
-        tale.at(2).decides(C1, "ABD").delivers(C1);
+        grants_without_answer(&mut tale);
         for fault in [FaultId(0), FaultId(1)] {
             tale.at(50).tell(EventKind::FaultBegan { fault });
         }

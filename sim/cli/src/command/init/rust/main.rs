@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const RELEASE: &str =
     "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
 
-/// What `drive` says in the environment.
+/// Settings of the run, from the environment variables of `drive`.
 struct Settings {
     client: String,
     nodes: Vec<SocketAddr>,
