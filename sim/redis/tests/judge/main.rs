@@ -57,7 +57,7 @@ const SKIPPED_BESIDES: u64 = 1_000;
 type Against = fn(&str, &str) -> Result<(), Failed>;
 
 fn main() {
-    let mut trials = Vec::new();
+    let mut trials = vec![Trial::test("shortest_lives", simulated::shortest_lives)];
     for (name, variable, program) in [
         ("redis-7.0", "REDIS_SERVER", "redis-server"),
         ("valkey-9", "VALKEY_SERVER", "valkey-server"),

@@ -5,7 +5,8 @@
 //! milliseconds, and every outcome that matches the real reply is followed further.
 
 use bytes::Bytes;
-use redis_sim::profile::{Feature, Profile};
+use libtest_mimic::Failed;
+use redis_sim::profile::{self, Feature, Profile};
 use redis_sim::resp::{Protocol, Request, Requests};
 use redis_sim::server::{Answer, Server, Session, Turn};
 use redis_sim::{Master, Storage, Writer, run_id};
@@ -144,6 +145,9 @@ impl Simulated {
         }
         let old = std::mem::take(&mut self.states);
         let mut outcomes = outcomes(&old, at, request, &moments);
+        if let Some(request) = self.ends_at_once(request, &moments) {
+            outcomes.extend(self::outcomes(&old, at, &request, &moments));
+        }
         let fits = |(_, reply): &(State, Vec<u8>)| reply == real;
         if outcomes.iter().any(fits) {
             let exact = outcomes.iter().all(fits);
@@ -182,6 +186,23 @@ impl Simulated {
     /// not.
     fn blurs(&self, request: &[Bytes]) -> bool {
         self.profile.server != "valkey" && reads_clock(request)
+    }
+
+    /// Returns the request that has the effect of `request` if the server reads its clock once for
+    /// the instant at which the key ends, and again, after that instant, to see whether it has
+    /// passed: then it deletes the key. Valkey reads its clock once.
+    fn ends_at_once(&self, request: &[Bytes], moments: &[i64]) -> Option<Request> {
+        let [name, _, life, ..] = request else { return None };
+        if self.profile.server == "valkey" || !name.eq_ignore_ascii_case(b"PEXPIRE") {
+            return None;
+        }
+        let life_ms: usize = std::str::from_utf8(life).ok()?.parse().ok()?;
+        if life_ms >= moments.len() {
+            return None;
+        }
+        let mut request = request.to_vec();
+        request[2] = Bytes::from_static(b"0");
+        Some(request)
     }
 
     /// Follows these states from now on, without duplicates. If there are too many, the real
@@ -282,4 +303,24 @@ fn moments(low_us: i64, high_us: i64) -> Vec<i64> {
 fn reads_clock(request: &[Bytes]) -> bool {
     let name = request[0].to_ascii_uppercase();
     matches!(name.as_slice(), b"TIME" | b"EXEC") || name.starts_with(b"EVAL")
+}
+
+/// A life that ends between two readings of the clock is none: a key that lives for 1 ms may be gone
+/// 3 µs later, one that lives for 2 ms may not.
+pub(crate) fn shortest_lives() -> Result<(), Failed> {
+    let exists_later = |life_ms: &'static str| {
+        let mut simulated = Simulated::new(&profile::REDIS_7_0, 1_000);
+        simulated.open(0, 1);
+        let mut judge = |words: &[&'static str], bracket, reply: &str| {
+            let words: Vec<_> = words.iter().map(|it| Bytes::from_static(it.as_bytes())).collect();
+            simulated.judge(0, &words, bracket, reply.as_bytes())
+        };
+        assert_eq!(judge(&["SET", "a", "1"], (1_000_990, 1_000_999), "+OK\r\n"), Verdict::Exact);
+        let set = judge(&["pexpire", "a", life_ms], (1_000_999, 1_001_002), ":1\r\n");
+        assert_eq!(set, Verdict::Exact);
+        judge(&["EXISTS", "a"], (1_001_002, 1_001_004), ":0\r\n")
+    };
+    assert_eq!(exists_later("1"), Verdict::Interval);
+    assert_eq!(exists_later("2"), Verdict::Different(b":1\r\n".to_vec()));
+    Ok(())
 }
