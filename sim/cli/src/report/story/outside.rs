@@ -4,7 +4,7 @@ use lock_judge::history::{Id, NodeId, NodeIds, OpKind, Settlement, Writer};
 use lock_judge::text;
 
 use super::Clause;
-use crate::report::timeline::{Attempt, Command, Key, Timeline};
+use crate::report::timeline::{Attempt, Command, Key, Moment, Timeline};
 use crate::report::words;
 
 /// Explains that a worker entered without a lease; `None` if it had one, or is no worker.
@@ -38,13 +38,47 @@ pub(in crate::report) fn not_entered(timeline: &Timeline<'_>, attempt: &Attempt)
     let mut set = NodeIds::EMPTY;
     timeline.keys.iter().filter(is_own).for_each(|key| set.insert(key.node));
     let (count, total) = (set.count(), timeline.scenario.cluster.nodes.len());
-    Some(match timeline.nodes_of(set).as_slice() {
+    let told = match timeline.nodes_of(set).as_slice() {
         [] => String::from("not entered: no master set its key"),
         nodes if count as usize * 2 > total => {
             format!("not entered, although {} set its key", text::list(nodes))
         }
         nodes => format!("not entered: only {} set its key", text::list(nodes)),
-    })
+    };
+    let waited = longest_wait(timeline, attempt, u64::MAX);
+    Some(waited.map_or(told.clone(), |waited| format!("{told}; it {waited}")))
+}
+
+/// Tells the node timeout of a worker, as far as its commands show it: the longest time that passed
+/// until it went on, before `at_ns` and before it entered, while a reply was missing that it no longer
+/// waited for when it sent the next command to that node. A client that asks one node after the
+/// other goes on with the next node, one that asks all at once with a release. `None` if no reply
+/// was missing.
+fn longest_wait(timeline: &Timeline<'_>, attempt: &Attempt, at_ns: u64) -> Option<String> {
+    let entered = attempt.delivered.map(|(entered, _)| entered);
+    let is_sent = |it: &&Command| it.attempt == attempt.id && it.written.at_ns < at_ns;
+    let sent: Vec<&Command> = timeline.commands.iter().filter(is_sent).collect();
+    let until_entered = sent.iter().map(|it| it.written);
+    let until_entered =
+        until_entered.take_while(|it| entered.is_none_or(|entered| it.event < entered.event));
+    let steps: Vec<Moment> = until_entered.chain(entered).collect();
+    let wait_without = |(place, command): (usize, &&Command)| {
+        let mut later = sent.iter().skip(place + 1);
+        let given_up = later.find(|it| it.node == command.node)?.written;
+        if command.delivered.is_some_and(|at| at.event < given_up.event) {
+            return None;
+        }
+        let later = steps.get(place..)?.windows(2);
+        let later = later.filter(|pair| pair[1].event <= given_up.event);
+        let wait_ns = later.map(|pair| pair[1].at_ns - pair[0].at_ns).max()?;
+        Some((wait_ns, command.node))
+    };
+    let waits: Vec<(u64, NodeId)> = sent.iter().enumerate().filter_map(wait_without).collect();
+    let &(longest_ns, _) = waits.iter().max_by_key(|it| it.0)?;
+    let mut nodes = NodeIds::EMPTY;
+    waits.iter().filter(|it| it.0 == longest_ns).for_each(|it| nodes.insert(it.1));
+    let (nodes, wait) = (text::list(&timeline.nodes_of(nodes)), text::length(longest_ns));
+    Some(format!("went on without a reply of {nodes} after {wait}"))
 }
 
 /// Explains when the lease of a worker ends, which never extended it; `None` for another client.
@@ -89,6 +123,65 @@ pub(super) fn last_commands(
     };
     let told: Vec<String> = groups.iter().map(clause).collect();
     let name = timeline.name(attempt.id);
-    let told = (!told.is_empty()).then(|| told.join("; "))?;
+    let mut told = (!told.is_empty()).then(|| told.join("; "))?;
+    if let Some(waited) = longest_wait(timeline, attempt, at_ns) {
+        told.push_str(&format!("; it {waited}"));
+    }
     Some(Clause::new(format!("the last command of {name} to each node: {told}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Played;
+    use crate::report::fixture;
+
+    /// Commands of an attempt: node, what it asks, when it was sent and when a reply came, in ms.
+    type Sent = (u8, OpKind, u64, Option<u64>);
+
+    fn waited(sent: &[Sent], entered_ms: Option<u64>) -> Option<String> {
+        let Played { result, kept, .. } = fixture::jump();
+        let events = kept.into_iter().next().expect("a history").1;
+        let mut timeline = Timeline::new(&result.case.scenario, &events);
+        let mut attempt = timeline.leases().next().expect("a lease").clone();
+        let moment = |at_ms: u64| Moment { at_ns: at_ms * 1_000_000, event: at_ms as usize };
+        attempt.delivered = entered_ms.map(|at_ms| (moment(at_ms), 0));
+        let command = |&(node, op, at_ms, reply_ms): &Sent| Command {
+            attempt: attempt.id,
+            node: NodeId(node),
+            op,
+            written: moment(at_ms),
+            executed: None,
+            delivered: reply_ms.map(moment),
+        };
+        timeline.commands = sent.iter().map(command).collect();
+        longest_wait(&timeline, &attempt, u64::MAX)
+    }
+
+    #[test]
+    fn node_timeout_of_a_client_that_asks_all_nodes_at_once() {
+        use OpKind::{Release, Set};
+        let sets = [(0, Set, 10, Some(13)), (1, Set, 11, None), (2, Set, 12, None)];
+        let releases = [(0, Release, 62, Some(63)), (1, Release, 63, None), (2, Release, 64, None)];
+        let told = waited(&[sets, releases].concat(), None);
+        assert_eq!(told.as_deref(), Some("went on without a reply of B and C after 50 ms"));
+    }
+
+    #[test]
+    fn node_timeout_of_a_client_that_asks_one_node_after_the_other() {
+        use OpKind::{Release, Set};
+        let sets = [(0, Set, 10, None), (1, Set, 60, Some(61)), (2, Set, 62, Some(63))];
+        let releases = [(0, Release, 900, None), (1, Release, 950, Some(951))];
+        let told = waited(&[&sets[..], &releases].concat(), Some(70));
+        assert_eq!(told.as_deref(), Some("went on without a reply of A after 50 ms"));
+    }
+
+    #[test]
+    fn no_reply_is_missing() {
+        use OpKind::{Release, Set};
+        let sets = [(0, Set, 10, Some(15)), (1, Set, 11, Some(16)), (2, Set, 12, Some(40))];
+        assert_eq!(waited(&sets, Some(41)), None);
+        let releases = [(0, Release, 62, Some(63)), (1, Release, 63, Some(64))];
+        assert_eq!(waited(&[&sets[..], &releases].concat(), None), None);
+    }
 }
