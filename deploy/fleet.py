@@ -23,9 +23,19 @@ import sys
 import tempfile
 from pathlib import Path
 
+import dask
 import fsspec
 from distributed import Client, LocalCluster, as_completed, get_worker
 from fsspec.implementations.local import LocalFileSystem
+
+# Tasks here are processes that run for seconds to hours. What Dask does every few milliseconds for tasks that
+# are short, or its own threads, takes a third of a core with four workers on one machine.
+QUIET = {
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.admin.tick.interval": "1s",
+    "distributed.worker.memory.monitor-interval": "5s",
+    "distributed.worker.profile.enabled": False,
+}
 
 # Attempts at a shard whose command fails. A shard whose worker dies counts for Dask's own limit.
 RETRIES = 3
@@ -48,13 +58,20 @@ def program(binary, shipped):
     return str(path)
 
 
+def environment():
+    """Returns the command's environment: one core, and memory managed as in any other process, not as
+    Dask asks of its workers."""
+    inherited = {name: value for name, value in os.environ.items() if name != "MALLOC_TRIM_THRESHOLD_"}
+    return {**inherited, "RAYON_NUM_THREADS": "1"}
+
+
 def play(binary, shipped, arguments, number, shards):
     """Plays one shard on one core, and returns its file."""
     with tempfile.TemporaryDirectory() as out:
         command = [program(binary, shipped), *arguments, "--shard", f"{number}/{shards}", "--out", out]
         done = subprocess.run(
             command,
-            env={**os.environ, "RAYON_NUM_THREADS": "1"},
+            env=environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -131,6 +148,7 @@ def main():
     with contextlib.ExitStack() as stack:
         cluster = options.scheduler
         if options.local:
+            dask.config.set(QUIET)
             local = LocalCluster(n_workers=options.local, threads_per_worker=1, dashboard_address=None)
             cluster = stack.enter_context(local)
         client = stack.enter_context(Client(cluster))
