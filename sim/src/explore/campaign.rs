@@ -69,9 +69,10 @@ impl Exploration<'_> {
     pub fn explore(&self) -> (Tally, BTreeMap<Finding, Found>) {
         let known = Mutex::new(BTreeMap::new());
         let chunks = (self.plans.end - self.plans.start).div_ceil(AT_ONCE);
+        // Threads take the chunks one after the other, so a stopped exploration has played the first.
         let tally = (0..chunks)
-            .into_par_iter()
-            .take_any_while(|_| !self.stop.load(Ordering::Relaxed))
+            .take_while(|_| !self.stop.load(Ordering::Relaxed))
+            .par_bridge()
             .map(|chunk| self.chunk(chunk * AT_ONCE, &known))
             .reduce(Tally::default, Tally::merge);
         (tally, known.into_inner().expect("no thread panicked with the lock"))
@@ -163,20 +164,29 @@ mod tests {
     }
 
     #[test]
-    fn a_stopped_exploration_tells_what_was_played() {
-        let stop = AtomicBool::new(false);
-        let progress = |_| stop.store(true, Ordering::Relaxed);
-        let exploration = Exploration {
-            frame: Frame::default(),
-            seed: 0,
-            plans: 0..u64::MAX,
-            part: Part::WHOLE,
-            stop: &stop,
-            progress: &progress,
-            found: &|_, _| {},
-        };
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-        let (tally, _) = pool.install(|| exploration.explore());
-        assert_eq!(tally.plans, AT_ONCE);
+    fn a_stopped_exploration_has_played_the_first_plans() {
+        for threads in [1, 2] {
+            let stop = AtomicBool::new(false);
+            let progress = |_| stop.store(true, Ordering::Relaxed);
+            let latest = Mutex::new(0);
+            let found = |_: &Finding, found: &Found| {
+                let mut latest = latest.lock().unwrap();
+                *latest = found.number.max(*latest);
+            };
+            let exploration = Exploration {
+                frame: Frame { subject: String::from("redlock-no-release"), ..Frame::default() },
+                seed: 0,
+                plans: 0..u64::MAX,
+                part: Part::WHOLE,
+                stop: &stop,
+                progress: &progress,
+                found: &found,
+            };
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let (tally, known) = pool.install(|| exploration.explore());
+            assert!(!known.is_empty());
+            assert!((AT_ONCE..=2 * AT_ONCE * threads as u64).contains(&tally.plans));
+            assert!(latest.into_inner().unwrap() < tally.plans);
+        }
     }
 }
