@@ -197,7 +197,7 @@ impl Simulated {
             return None;
         }
         let life_ms: usize = std::str::from_utf8(life).ok()?.parse().ok()?;
-        if life_ms >= moments.len() {
+        if !(1..moments.len()).contains(&life_ms) {
             return None;
         }
         let mut request = request.to_vec();

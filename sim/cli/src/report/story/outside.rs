@@ -45,8 +45,8 @@ pub(in crate::report) fn not_entered(timeline: &Timeline<'_>, attempt: &Attempt)
         }
         nodes => format!("not entered: only {} set its key", text::list(nodes)),
     };
-    let waited = longest_wait(timeline, attempt, u64::MAX);
-    Some(waited.map_or(told.clone(), |waited| format!("{told}; it {waited}")))
+    let waited = longest_wait(timeline, attempt, u64::MAX).map(|it| format!("; it {it}"));
+    Some(told + &waited.unwrap_or_default())
 }
 
 /// Tells the node timeout of a worker, as far as its commands show it: the longest time that passed
@@ -123,11 +123,10 @@ pub(super) fn last_commands(
     };
     let told: Vec<String> = groups.iter().map(clause).collect();
     let name = timeline.name(attempt.id);
-    let mut told = (!told.is_empty()).then(|| told.join("; "))?;
-    if let Some(waited) = longest_wait(timeline, attempt, at_ns) {
-        told.push_str(&format!("; it {waited}"));
-    }
-    Some(Clause::new(format!("the last command of {name} to each node: {told}")))
+    let told = (!told.is_empty()).then(|| told.join("; "))?;
+    let waited = longest_wait(timeline, attempt, at_ns).map(|it| format!("; it {it}"));
+    let waited = waited.unwrap_or_default();
+    Some(Clause::new(format!("the last command of {name} to each node: {told}{waited}")))
 }
 
 #[cfg(test)]
