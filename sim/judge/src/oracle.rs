@@ -29,6 +29,7 @@ mod reach;
 mod section_within_lease;
 mod setting;
 mod sound_grant;
+mod sound_loss;
 mod sound_refusal;
 mod stops;
 #[cfg(test)]
@@ -52,6 +53,7 @@ use self::no_lost_update::NoLostUpdate;
 use self::owner_only::OwnerOnly;
 use self::section_within_lease::SectionWithinLease;
 use self::sound_grant::SoundGrant;
+use self::sound_loss::SoundLoss;
 use self::sound_refusal::SoundRefusal;
 use self::tidy::Tidy;
 use self::writes::Writes;
@@ -81,6 +83,7 @@ pub struct Oracle {
     deadlock_free: DeadlockFree,
     fault_tolerant: FaultTolerant,
     sound_refusal: SoundRefusal,
+    sound_loss: SoundLoss,
 }
 
 impl Oracle {
@@ -110,6 +113,7 @@ impl Oracle {
             deadlock_free: DeadlockFree::new(),
             fault_tolerant: FaultTolerant::default(),
             sound_refusal: SoundRefusal::default(),
+            sound_loss: SoundLoss::new(),
         }
     }
 
@@ -131,6 +135,7 @@ impl Oracle {
         self.deadlock_free.reset();
         self.fault_tolerant.reset();
         self.sound_refusal.reset();
+        self.sound_loss.reset();
     }
 
     /// Folds in the next event.
@@ -198,6 +203,7 @@ impl Oracle {
                 Property::DeadlockFree => self.deadlock_free.judge(facts),
                 Property::FaultTolerant => self.fault_tolerant.judge(facts),
                 Property::SoundRefusal => self.sound_refusal.judge(facts),
+                Property::SoundLoss => self.sound_loss.judge(facts),
             };
             verdicts.set(property, blame::of_copies(facts, found));
         }
@@ -239,6 +245,7 @@ impl Oracle {
             EventKind::Stopped { .. } => facts.stopped(client),
             EventKind::Continued { .. } => facts.continued(client),
             _ => {
+                self.sound_loss.killed(facts, client);
                 facts.processes.killed(client);
                 facts.beliefs.end_all_of(host, facts.now_ns);
                 self.exclusive_section.killed(facts, client);

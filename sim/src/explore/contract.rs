@@ -144,6 +144,7 @@ const fn topic(property: Property) -> Topic {
         | Property::MutualExclusion
         | Property::OwnerOnly
         | Property::SoundGrant
+        | Property::SoundLoss
         | Property::SoundRefusal => Topic::Protocol,
     }
 }

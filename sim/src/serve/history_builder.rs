@@ -37,6 +37,7 @@ pub(super) const fn is_judged(property: Property) -> bool {
         | Property::DeadlockFree
         | Property::FaultTolerant
         | Property::NoLostUpdate
+        | Property::SoundLoss
         | Property::SoundRefusal
         | Property::Tidy => false,
     }

@@ -7,7 +7,9 @@
 //!
 //! - *command*: if an attempt sent the command, the client is wrong; if an operator sent it, the
 //!   operator is to blame;
-//! - *lost* by a restart, a failover, a flush or an eviction: the node's amnesia is to blame;
+//! - *lost* by a restart, a failover, a flush or an eviction: the node's amnesia is to blame. But if
+//!   the key would have expired by the time of the later SET, and the lease has not been extended
+//!   since, the loss has changed nothing: the key is judged as one that expired then;
 //! - *expired*. Let `g` be the time that the node's wall clock gained on true time between the last
 //!   timing of the key (by its SET or an extension) and its end. Let `l` be the time that the
 //!   lease's clock lost between T1 (of the attempt or of the extension on which the deadline is
@@ -16,6 +18,8 @@
 //!   allowance alone is to blame, or both if only their sum exceeds it. (The node is timed from the
 //!   SET and not from T1, because what its clock does before the SET does not shorten the key.)
 //!   After a failover the node's clock is that of the new master;
+//!   If the key expired earlier than its last extension had promised, the node forgot that
+//!   extension: its amnesia is to blame;
 //! - *never set*: the client is wrong. The client is also wrong if the later lease's key was never
 //!   set.
 //!
@@ -42,6 +46,8 @@ use super::ground::NEVER;
 use super::leases::{Attempt, Basis, KeyLife};
 use super::verdict::{Blame, Blamed, Judgement, Violation};
 use crate::history::{AttemptId, HostId, KeyEnd, NodeId, NodeIds, Writer};
+
+const MS_NS: u64 = 1_000_000;
 
 /// Returns the blame for an overlap of the beliefs of two leases.
 pub(super) fn of_leases(facts: &Facts, one: AttemptId, other: AttemptId) -> Blamed {
@@ -115,17 +121,38 @@ fn of_node(facts: &Facts, one: AttemptId, other: AttemptId, node: NodeId) -> Bla
     let Some((cause, by)) = key.end.filter(|_| made_way) else {
         return Blamed::NONE;
     };
+    let client = facts.setting.client_host(first.client);
     match cause {
         KeyEnd::Command if by == Writer::Operator => Blamed::just(Blame::Operator),
         KeyEnd::Command => Blamed::NONE,
         KeyEnd::Evicted | KeyEnd::FailedOver | KeyEnd::Flushed | KeyEnd::Restarted => {
+            match outlived(facts, (first, attempt), key, facts.leases.key(second, node)) {
+                Some(key) => of_expiry(&attempt.basis, &key, facts.master(node), client),
+                None => Blamed::just(Blame::Amnesia(node.first_host())),
+            }
+        }
+        KeyEnd::Expired if key.expiry_wall_ms < key.promised_wall_ms => {
             Blamed::just(Blame::Amnesia(node.first_host()))
         }
-        KeyEnd::Expired => {
-            let client = facts.setting.client_host(first.client);
-            of_expiry(&attempt.basis, key, facts.master(node), client)
-        }
+        KeyEnd::Expired => of_expiry(&attempt.basis, key, facts.master(node), client),
     }
+}
+
+/// Returns the lost `key` of the lease as it would have been if it had expired now; `None` if it would
+/// have prevented the SET of the `later` key.
+fn outlived(
+    facts: &Facts,
+    (id, attempt): (AttemptId, &Attempt),
+    key: &KeyLife,
+    later: Option<&KeyLife>,
+) -> Option<KeyLife> {
+    let is_extended = attempt.basis.began_ns > key.timed_ns;
+    let later =
+        later.filter(|it| !is_extended && it.timed_wall_ns / MS_NS >= key.expiry_wall_ms)?;
+    let node_gained_ns = since(key.timed_wall_ns, later.timed_wall_ns)
+        .saturating_sub(since(key.timed_ns, later.timed_ns));
+    let ended_local_ns = facts.lease_clock(id, attempt);
+    Some(KeyLife { ended_ns: facts.now_ns, ended_local_ns, node_gained_ns, ..*key })
 }
 
 fn of_expiry(basis: &Basis, key: &KeyLife, node: HostId, client: HostId) -> Blamed {

@@ -36,11 +36,13 @@
 //! of a majority. Pushes can be lost, so this bound is longer than the longest silence of a
 //! sleeping client. It is judged when the client attempts again or gives up, and at the end.
 //!
-//! Blame: the wall clock of each node that still holds another client's key, or held one during the
+//! Blame: the wall clock of each node that still holds another attempt's key, or held one during the
 //! wait, if that clock has lost more time since the key was timed than the drift of the key's lease,
 //! and if these nodes and the free ones make a majority. Or the client's own clock, if it is so slow
 //! that the client has waited for no longer than the bound by it, or so fast that a round trip
-//! exceeds the node timeout. Otherwise only the client is blamed.
+//! exceeds the node timeout. Or *membership*, if a client's list has two names of a node: it can need
+//! a vote that no node gives twice, and its attempts keep the nodes from others. Otherwise only the
+//! client is blamed.
 
 use super::facts::{Facts, since};
 use super::ground::NEVER;
@@ -204,8 +206,9 @@ impl DeadlockFree {
         let too_long = from_ns.saturating_add(bound_ns) < facts.now_ns;
         if too_long && !self.found.is_violated() {
             let blamed = match of_clocks(facts, id, from_ns) {
-                blamed if blamed.is_none() => of_own_clock(facts, id, (from_ns, bound_ns)),
-                blamed => blamed,
+                blamed if !blamed.is_none() => blamed,
+                _ if facts.setting.has_names_twice() => Blamed::just(Blame::Membership),
+                _ => of_own_clock(facts, id, (from_ns, bound_ns)),
             };
             let found = Violation::of_one(id, facts.now_ns, blamed);
             self.found = Judgement::Violated(Violation { from_ns, ..found });
@@ -268,19 +271,10 @@ fn is_stranded(facts: &Facts, node: NodeId) -> bool {
     !reaches(&node) || counted <= members.count() as usize / 2
 }
 
-/// Returns since when a node has been available to a client; [`NEVER`] if it is not.
+/// Returns since when a node has been available to a client, and its votes have counted; [`NEVER`] if
+/// it is not.
 fn node_since_ns(facts: &Facts, client: ClientId, node: NodeId) -> u64 {
-    if !facts.answers_in_time(client, node) {
-        return NEVER;
-    }
-    let reached_ns = match facts.reach.since_ns(client, node) {
-        0 => 0,
-        reached_ns => {
-            let dials_ns = reached_ns.max(facts.processes.runs_since_ns(client));
-            dials_ns.saturating_add(facts.setting.heal_ns)
-        }
-    };
-    reached_ns.max(facts.eligible[client][node].since_ns)
+    facts.available_since_ns(client, node).max(facts.eligible[client][node].since_ns)
 }
 
 /// Returns the masters' clocks that have kept the client of `id` waiting since `from_ns`.
@@ -288,7 +282,7 @@ fn of_clocks(facts: &Facts, id: AttemptId, from_ns: u64) -> Blamed {
     let (mut slow, mut free) = (NodeIds::EMPTY, 0);
     for node in facts.setting.members(id.client).iter() {
         match facts.keys.writer(node) {
-            Writer::Attempt(writer) if writer.client != id.client => {
+            Writer::Attempt(writer) if writer != id => {
                 let wall_ns = facts.node_wall_ns(node);
                 let (Some(key), Some(attempt)) =
                     (facts.leases.key(writer, node), facts.leases.get(writer))
@@ -302,7 +296,7 @@ fn of_clocks(facts: &Facts, id: AttemptId, from_ns: u64) -> Blamed {
                     slow.insert(node);
                 }
             }
-            _ if has_outlived(facts, id.client, node, from_ns) => slow.insert(node),
+            _ if has_outlived(facts, id, node, from_ns) => slow.insert(node),
             _ => free += u32::from(facts.reach.since_ns(id.client, node) != NEVER),
         }
     }
@@ -337,12 +331,11 @@ fn of_own_clock(facts: &Facts, id: AttemptId, (from_ns, bound_ns): (u64, u64)) -
     Blamed::NONE
 }
 
-/// Returns true if a key of a client other than `client` ended on `node` after `from_ns`, and by the
+/// Returns true if a key of an attempt other than `own` ended on `node` after `from_ns`, and by the
 /// node's clock had lived for less time than it did, by more than the drift of its lease.
-fn has_outlived(facts: &Facts, client: ClientId, node: NodeId, from_ns: u64) -> bool {
-    let others = facts.setting.client_ids().filter(|other| *other != client);
-    let mut attempts = others.flat_map(|other| facts.leases.of_client(other));
-    attempts.any(|id| {
+fn has_outlived(facts: &Facts, own: AttemptId, node: NodeId, from_ns: u64) -> bool {
+    let attempts = facts.setting.client_ids().flat_map(|client| facts.leases.of_client(client));
+    attempts.filter(|id| *id != own).any(|id| {
         let key = facts.leases.key(id, node).filter(|key| key.end.is_some());
         let attempt = facts.leases.get(id).filter(|attempt| attempt.ttl_ns != u64::MAX);
         key.zip(attempt).is_some_and(|(key, attempt)| {

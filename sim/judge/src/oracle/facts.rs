@@ -113,6 +113,21 @@ impl Facts {
             && self.by_clock_of(client, round_trip_ns) >= self.setting.node_timeout_ns
     }
 
+    /// Returns since when `node` has been available to `client`: the client has had the time to open a
+    /// connection, and a round trip fits into the node timeout. [`NEVER`] if it is not available.
+    pub(super) fn available_since_ns(&self, client: ClientId, node: NodeId) -> u64 {
+        if !self.answers_in_time(client, node) {
+            return NEVER;
+        }
+        match self.reach.since_ns(client, node) {
+            0 => 0,
+            reached_ns => {
+                let dials_ns = reached_ns.max(self.processes.runs_since_ns(client));
+                dials_ns.saturating_add(self.setting.heal_ns)
+            }
+        }
+    }
+
     /// Converts a duration in true time to the client's clock, at the clock's current rate.
     pub(super) fn by_clock_of(&self, client: ClientId, span_ns: u64) -> u64 {
         let host = self.setting.client_host(client);
@@ -182,7 +197,7 @@ impl Facts {
     }
 
     /// Records that a node executed the SET of `id` and that the key belongs to `id` now.
-    pub(super) fn set(&mut self, id: AttemptId, node: NodeId) {
+    pub(super) fn set(&mut self, id: AttemptId, node: NodeId, expires_wall_ms: u64) {
         let timed_wall_ns = self.node_wall_ns(node);
         if let Some(attempt) = self.leases.ensure(id) {
             attempt.set_on.insert(node);
@@ -190,27 +205,36 @@ impl Facts {
         let now_ns = self.now_ns;
         if let Some(key) = self.leases.key_mut(id, node) {
             (key.set_ns, key.timed_ns, key.timed_wall_ns) = (now_ns, now_ns, timed_wall_ns);
+            key.promised_wall_ms = expires_wall_ms;
             key.end = None;
         }
     }
 
     /// Records that the key of `id` on `node` received another expiry.
-    pub(super) fn retimed(&mut self, id: AttemptId, node: NodeId) {
+    pub(super) fn retimed(&mut self, id: AttemptId, node: NodeId, expires_wall_ms: u64) {
         let (now_ns, timed_wall_ns) = (self.now_ns, self.node_wall_ns(node));
         if let Some(key) = self.leases.key_mut(id, node).filter(|it| it.end.is_none()) {
             (key.timed_ns, key.timed_wall_ns) = (now_ns, timed_wall_ns);
+            key.promised_wall_ms = expires_wall_ms;
         }
     }
 
     /// Records the end of the key of `id` on `node`.
-    pub(super) fn key_ended(&mut self, id: AttemptId, node: NodeId, cause: KeyEnd, by: Writer) {
+    pub(super) fn key_ended(
+        &mut self,
+        id: AttemptId,
+        node: NodeId,
+        end: (KeyEnd, Writer),
+        expires_wall_ms: u64,
+    ) {
         let Some(attempt) = self.leases.get(id) else { return };
         let ended_local_ns = self.lease_clock(id, attempt);
         let wall_ns = self.node_wall_ns(node);
         let now_ns = self.now_ns;
         if let Some(key) = self.leases.key_mut(id, node).filter(|it| it.end.is_none()) {
             key.ended_ns = now_ns;
-            key.end = Some((cause, by));
+            key.end = Some(end);
+            key.expiry_wall_ms = expires_wall_ms;
             key.ended_local_ns = ended_local_ns;
             let lived_ns = since(key.timed_ns, now_ns);
             key.node_gained_ns = since(key.timed_wall_ns, wall_ns).saturating_sub(lived_ns);

@@ -22,8 +22,8 @@ impl Oracle {
             EventKind::Delivered { command, attempt, node, op, answer } => {
                 self.observe_answer(command, attempt, node, (op, answer));
             }
-            EventKind::KeyEnded { node, writer, cause, by, .. } => {
-                self.observe_key_end(node, writer, cause, by);
+            EventKind::KeyEnded { node, writer, cause, by, expires_wall_ms } => {
+                self.observe_key_end(node, writer, (cause, by), expires_wall_ms);
             }
             EventKind::KeyReturned { node, writer, .. } => {
                 if self.facts.setting.has_node(node) {
@@ -77,8 +77,14 @@ impl Oracle {
         }
     }
 
-    fn observe_key_end(&mut self, node: NodeId, writer: Writer, cause: KeyEnd, by: Writer) {
-        match cause {
+    fn observe_key_end(
+        &mut self,
+        node: NodeId,
+        writer: Writer,
+        end: (KeyEnd, Writer),
+        expires_wall_ms: u64,
+    ) {
+        match end.0 {
             KeyEnd::Expired => self.counters.expired += 1,
             KeyEnd::Evicted | KeyEnd::FailedOver | KeyEnd::Flushed | KeyEnd::Restarted => {
                 self.counters.forgotten += 1;
@@ -92,7 +98,7 @@ impl Oracle {
         self.deadlock_free.key_ends(facts, node);
         facts.keys.ended(node, writer, facts.now_ns);
         if let Writer::Attempt(id) = writer {
-            facts.key_ended(id, node, cause, by);
+            facts.key_ended(id, node, end, expires_wall_ms);
         }
         self.tidy.reconsider(&self.facts, node);
     }
@@ -113,7 +119,15 @@ impl Oracle {
 
     fn observe_execution(&mut self, kind: &EventKind) {
         let &EventKind::Executed {
-            command, attempt, node, op, answer, changed, before, after, ..
+            command,
+            attempt,
+            node,
+            op,
+            answer,
+            changed,
+            before,
+            after,
+            expires_wall_ms,
         } = kind
         else {
             unreachable!("not an execution")
@@ -129,20 +143,22 @@ impl Oracle {
         }
         facts.keys.executed(node, attempt, is_newest, after, facts.now_ns);
         match (op, answer) {
-            (OpKind::Set, Answer::Yes) => facts.set(attempt, node),
+            (OpKind::Set, Answer::Yes) => facts.set(attempt, node, expires_wall_ms),
             (OpKind::Set, Answer::No) => {
                 self.counters.contended += 1;
                 if let Some(key) = facts.leases.key_mut(attempt, node) {
                     key.refused_for = before;
                 }
             }
-            (OpKind::GetSet, Answer::Yes | Answer::No) if changed => facts.set(attempt, node),
+            (OpKind::GetSet, Answer::Yes | Answer::No) if changed => {
+                facts.set(attempt, node, expires_wall_ms);
+            }
             (OpKind::Extend | OpKind::Expire, Answer::Yes) => {
                 facts.extension_executed(attempt, node, command);
                 if let Writer::Attempt(owner) = after
                     && changed
                 {
-                    facts.retimed(owner, node);
+                    facts.retimed(owner, node, expires_wall_ms);
                 }
             }
             _ => {}
@@ -190,10 +206,12 @@ impl Oracle {
                 self.deadlock_free.gave_up(&self.facts, client);
             }
             EventKind::ReleaseCalled { attempt } => {
+                self.sound_loss.ended(&self.facts, attempt);
                 self.facts.beliefs.end(attempt, self.facts.now_ns);
                 self.observe_finish(attempt);
             }
             EventKind::LostDelivered { attempt } => {
+                self.sound_loss.reported(&self.facts, attempt);
                 self.facts.beliefs.end(attempt, self.facts.now_ns);
             }
             _ => self.observe_application(kind),
@@ -239,6 +257,7 @@ impl Oracle {
         }
         if facts.setting.is_judged(id.client) {
             facts.delivered(id, clock, deadline_local_ns);
+            self.sound_loss.delivered(facts, id);
             self.fenced_order.delivered(facts, id, fencing_token);
         }
         self.deadlock_free.delivered(facts, id.client);

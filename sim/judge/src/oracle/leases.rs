@@ -148,6 +148,10 @@ pub(super) struct KeyLife {
     pub timed_wall_ns: u64,
     /// Time at which the key ended; [`NEVER`] if it did not.
     pub ended_ns: u64,
+    /// Expiry that the key last received, on the node's wall clock; [`NEVER`] if it has none.
+    pub promised_wall_ms: u64,
+    /// Expiry of the key when it ended: an earlier one if the node had forgotten the last.
+    pub expiry_wall_ms: u64,
     /// Cause of the key's end, and the sender of the command that ended it.
     pub end: Option<(KeyEnd, Writer)>,
     /// Reading of the lease's clock when the key ended.
@@ -165,6 +169,8 @@ const UNBORN: KeyLife = KeyLife {
     timed_ns: NEVER,
     timed_wall_ns: 0,
     ended_ns: NEVER,
+    promised_wall_ms: NEVER,
+    expiry_wall_ms: NEVER,
     end: None,
     ended_local_ns: 0,
     node_gained_ns: 0,

@@ -83,6 +83,8 @@ struct Connection {
     lost_ns: u64,
     /// True after a silent partition, until an answer comes.
     half_open: bool,
+    /// Time of that answer; 0 if there was no such partition.
+    works_since_ns: u64,
     /// True if the node's process ended while the connection was half open: requests arrive, and
     /// nobody executes them.
     is_dead: bool,
@@ -98,6 +100,7 @@ const OPEN: Connection = Connection {
     dialled_ns: 0,
     lost_ns: 0,
     half_open: false,
+    works_since_ns: 0,
     is_dead: false,
     owes_since: 0,
 };
@@ -170,9 +173,10 @@ impl Reach {
         let connection = &self.connections[client][node];
         // A loss after `at_ns` may have taken the request along.
         let is_lost = connection.let_go_ns != NEVER && at_ns < connection.lost_ns;
-        // A request that is held back may be on its way when the client closes the connection.
+        // A request may still be on its way, or be held back, when the client closes the connection.
         let held_ns = self.by(&self.requests, client, node);
-        let is_dropped = at_ns < held_ns && connection.let_go_ns < held_ns;
+        let arrives_ns = at_ns.saturating_add(self.round_trip_ns(client, node) / 2);
+        let is_dropped = connection.let_go_ns < held_ns.max(arrives_ns);
         let is_closed = connection.let_go_ns <= at_ns || at_ns < connection.dialled_ns;
         let dials_again = is_lost || is_dropped || is_closed || connection.is_dead;
         if dials_again { self.by(&self.either_way, client, node) } else { held_ns }
@@ -212,7 +216,9 @@ impl Reach {
     ) {
         let is_cut = self.either_way.cuts[client][node] > 0;
         let connection = &mut self.connections[client][node];
-        connection.half_open &= is_cut;
+        if connection.half_open && !is_cut {
+            (connection.half_open, connection.works_since_ns) = (false, at_ns);
+        }
         connection.is_dead &= connection.half_open;
         if connection.last == Some(command) {
             connection.answered_ns = at_ns;
@@ -255,6 +261,13 @@ impl Reach {
     ) -> bool {
         let connection = &self.connections[client][node];
         connection.half_open && at_ns < connection.let_go_ns.saturating_add(heal_ns)
+    }
+
+    /// Returns since when the connection of `client` to `node` is not half open; [`NEVER`] if it may
+    /// be.
+    pub(super) fn works_since_ns(&self, client: ClientId, node: NodeId) -> u64 {
+        let connection = &self.connections[client][node];
+        if connection.half_open { NEVER } else { connection.works_since_ns }
     }
 
     /// Returns the longest round trip between `client` and `node`, without faults.

@@ -2,7 +2,7 @@
 
 use crate::history::{ClientId, ClientIds, HostId, Id, NodeId, NodeIds};
 use crate::ids::{CLIENTS_MAX, NODES_MAX, PerClient, PerNode};
-use crate::scenario::{Client, Drift, Scenario, Span, Start, WORKER};
+use crate::scenario::{Client, Drift, FaultKind, Scenario, Span, Start, WORKER};
 
 /// Minimum time after which a client gives up a silent connection; the time is four node timeouts
 /// if that is more.
@@ -16,6 +16,9 @@ const CONNECT_NS: u64 = 500_000_000;
 const SLACK_NS: u64 = 10_000_000;
 
 const MS_NS: u64 = 1_000_000;
+
+/// Longest time by which a client puts a read off after pushes without a loss.
+const IDLE_NS: u64 = 128 * MS_NS;
 
 /// Longest time for which a sleeping client sends nothing.
 const SILENCE_NS: u64 = 5_000_000_000;
@@ -58,6 +61,13 @@ pub(super) struct Setting {
     /// it looks after its longest silence, by a clock within the drift that the lock allows for,
     /// and attempts after one retry delay.
     pub sleep_ns: u64,
+    /// Bound within which a client that watches its lease notices that the keys of a majority are
+    /// gone: a push, and two reads one after the other, each of which it may put off after pushes
+    /// without a loss.
+    pub notice_ns: u64,
+    /// Nodes that may lose keys without a push: they restart behind a proxy, which keeps the
+    /// connection, or their databases are swapped.
+    pub silent: NodeIds,
     /// True if connections are open when the run begins.
     pub warm: bool,
     /// Nodes that each client locks on.
@@ -68,6 +78,9 @@ pub(super) struct Setting {
     names_twice: bool,
     /// Client whose random numbers each client draws.
     originals: PerClient<ClientId>,
+    /// Clients that run the client of this project, and those of them that hear pushes.
+    ours: ClientIds,
+    hear: ClientIds,
     /// Clients that report `Taken` only if another attempt holds the lock.
     say_whose: ClientIds,
     /// Clients whose acquisitions are all `at-once`.
@@ -123,15 +136,32 @@ impl Setting {
                 .into_iter()
                 .fold(ttl_ns, u64::saturating_add),
             sleep_ns: SILENCE_NS + drift.of(Span(SILENCE_NS)).0 + retry_ns + 2 * attempt_ns,
+            notice_ns: slack_ns
+                + 2 * round_trip_ns
+                + scenario.cluster.disk.sync_takes.0
+                + 2 * IDLE_NS,
+            silent: silent(scenario),
             warm: scenario.cluster.connections == Start::Warm,
             members: PerClient::from_fn(|client| scenario.members(client).into_iter().collect()),
             names_twice: further_names.values().any(is_further),
             further_names,
             originals: PerClient::from_fn(|client| scenario.original(client)),
+            ours: clients_that(scenario, Client::is_ours),
+            hear: clients_that(scenario, |client| client.is_ours() && !client.deaf),
             say_whose: clients_that(scenario, Client::says_whose),
             ask_at_once: clients_that(scenario, Client::asks_at_once),
             workers: clients_that(scenario, |client| client.subject == WORKER),
         }
+    }
+
+    /// Returns true if `client` runs the client of this project.
+    pub(super) fn is_ours(&self, client: ClientId) -> bool {
+        self.ours.contains(client)
+    }
+
+    /// Returns true if `client` runs the client of this project, and servers push to it.
+    pub(super) fn hears(&self, client: ClientId) -> bool {
+        self.hear.contains(client)
     }
 
     /// Returns true if `client` reports `Taken` only if another attempt holds the lock.
@@ -161,6 +191,11 @@ impl Setting {
         let further = |node| u32::from(self.further_names[client][node]);
         let further: u32 = if self.names_twice { nodes.iter().map(further).sum() } else { 0 };
         nodes.count() + further
+    }
+
+    /// Returns true if a node has two names in a client's list.
+    pub(super) fn has_names_twice(&self) -> bool {
+        self.names_twice
     }
 
     /// Returns true if all clients lock on the same nodes, each under one name.
@@ -214,6 +249,17 @@ impl Setting {
     pub(super) fn is_judged(&self, client: ClientId) -> bool {
         client < self.probe
     }
+}
+
+fn silent(scenario: &Scenario) -> NodeIds {
+    let hosts = scenario.faults.iter().flat_map(|fault| match &fault.kind {
+        FaultKind::Swap(swap) => swap.host.0.as_slice(),
+        kind => {
+            let hidden = kind.restarting().filter(|restart| restart.behind_a_proxy);
+            hidden.map_or(&[][..], |restart| restart.host.0.as_slice())
+        }
+    });
+    hosts.filter_map(|name| scenario.node_named(name)).collect()
 }
 
 /// Returns the number of names of each node in the client's list beyond the first.

@@ -6,7 +6,8 @@
 //! read before the first command was written; the deadline is at most T1 + TTL − drift; and the
 //! clock reads less than the deadline. The values are those of the events: a subject that allows
 //! for no drift reports a drift of 0, and a subject without a TTL (`u64::MAX`) may have any
-//! deadline. Nothing excuses an unsound grant: the client is wrong. Of a worker outside the
+//! deadline. An unsound grant is the client's error, unless a node restarted behind a proxy that took
+//! another command's answer for the SET's: then the node's amnesia is to blame. Of a worker outside the
 //! simulator, only the keys are known: its deadline is the time until which they last, and is not
 //! compared with T1 + TTL − drift.
 //!
@@ -18,7 +19,8 @@
 
 use super::facts::Facts;
 use super::ground::NEVER;
-use super::verdict::{Blamed, Judgement, Violation};
+use super::leases::Attempt;
+use super::verdict::{Blame, Blamed, Judgement, Violation};
 use crate::history::AttemptId;
 
 /// Judgement so far.
@@ -42,7 +44,7 @@ impl SoundGrant {
         }
         self.0 = match is_sound(facts, id, t2_local_ns, deadline_local_ns) {
             true => Judgement::Holds,
-            false => Judgement::Violated(Violation::of_one(id, facts.now_ns, Blamed::NONE)),
+            false => violated(facts, id, |it| it.began_ns),
         };
     }
 
@@ -53,13 +55,25 @@ impl SoundGrant {
         }
         self.0 = match is_sound_extension(facts, id, deadline_local_ns) {
             true => Judgement::Holds,
-            false => Judgement::Violated(Violation::of_one(id, facts.now_ns, Blamed::NONE)),
+            false => violated(facts, id, |it| it.round.basis.began_ns),
         };
     }
 
     pub(super) fn judge(&self) -> Judgement {
         self.0
     }
+}
+
+/// Returns the violation by the lease of `id`, whose attempt or extension began at `began_ns_of` it.
+fn violated(facts: &Facts, id: AttemptId, began_ns_of: impl Fn(&Attempt) -> u64) -> Judgement {
+    let began_ns = facts.leases.get(id).map_or(NEVER, began_ns_of);
+    let mut blamed = Blamed::NONE;
+    for node in facts.setting.members(id.client).iter() {
+        if facts.reach.may_be_mismatched(id.client, node, began_ns, facts.setting.heal_ns) {
+            blamed.add(Blame::Amnesia(node.first_host()));
+        }
+    }
+    Judgement::Violated(Violation::of_one(id, facts.now_ns, blamed))
 }
 
 fn is_sound(facts: &Facts, id: AttemptId, t2_local_ns: u64, deadline_local_ns: u64) -> bool {

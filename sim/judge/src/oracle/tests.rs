@@ -4,6 +4,7 @@ mod beliefs;
 mod blame;
 mod exposure;
 mod extension;
+mod loss;
 mod nonsense;
 mod owners;
 mod progress;

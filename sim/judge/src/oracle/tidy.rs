@@ -21,7 +21,8 @@
 //! A key that is still there when the run ends is judged only if its bound has passed.
 //!
 //! If a key that had ended on a node exists there again, the node is to blame: it forgot the
-//! release (amnesia). If the bound ends after the key's TTL, and the node's wall clock has lost
+//! release (amnesia). The same if the release was written at a time when a proxy may have taken
+//! another answer for the release's, because the node had restarted behind it. If the bound ends after the key's TTL, and the node's wall clock has lost
 //! more time than the drift of the lease, the clock is to blame: the key would have expired.
 //! Otherwise only the client is to blame.
 
@@ -132,6 +133,9 @@ impl Tidy {
         if due_ns < facts.now_ns && is_earlier {
             let (first, to_ns) = (self.whose[node], facts.now_ns);
             let mut blamed = self.forgetful(node);
+            if may_have_lost_the_release(facts, first, node) {
+                blamed.add(Blame::Amnesia(node.first_host()));
+            }
             if outlives_its_ttl(facts, first, node, due_ns) {
                 blamed.add(Blame::Clock(facts.master(node)));
             }
@@ -141,6 +145,13 @@ impl Tidy {
             self.found = Judgement::Violated(found);
         }
     }
+}
+
+/// Returns true if the release of `id` may have been lost in a restart of `node` that a proxy hid,
+/// while the client took the answer to a later command for that of the release.
+fn may_have_lost_the_release(facts: &Facts, id: AttemptId, node: NodeId) -> bool {
+    let finished_ns = facts.leases.get(id).map_or(NEVER, |it| it.finished_ns);
+    facts.reach.may_be_mismatched(id.client, node, finished_ns, facts.setting.heal_ns)
 }
 
 /// Returns true if nothing but its expiry had to remove the key of `id` from `node` by `due_ns`, and

@@ -47,11 +47,13 @@ pub enum Property {
     FaultTolerant,
     /// A refusal as `Taken` is true: a majority of nodes held keys of one other attempt.
     SoundRefusal,
+    /// A report that a lease is lost is true, and comes soon after the loss.
+    SoundLoss,
 }
 
 impl Property {
     /// All properties, in the order of reports.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::MutualExclusion,
         Self::ExclusiveSection,
         Self::SectionWithinLease,
@@ -64,6 +66,7 @@ impl Property {
         Self::DeadlockFree,
         Self::FaultTolerant,
         Self::SoundRefusal,
+        Self::SoundLoss,
     ];
 
     /// Returns the name in scenarios and reports.
@@ -82,6 +85,7 @@ impl Property {
             Self::DeadlockFree => "deadlock-free",
             Self::FaultTolerant => "fault-tolerant",
             Self::SoundRefusal => "sound-refusal",
+            Self::SoundLoss => "sound-loss",
         }
     }
 }

@@ -7,7 +7,7 @@ use lock_judge::scenario::Property;
 use lock_judge::text;
 
 use super::{Clause, because, outside, stop_before, unsound};
-use crate::report::timeline::{Attempt, Moment, Timeline, Write};
+use crate::report::timeline::{Attempt, Key, Moment, Timeline, Write};
 use crate::report::{faults, words};
 
 /// Returns the headline, and the clauses that explain it.
@@ -60,6 +60,7 @@ pub(super) fn tell(
         Property::SoundRefusal => {
             (unsound_refusal(timeline, violation), refused(timeline, violation.first))
         }
+        Property::SoundLoss => unsound_loss(timeline, violation),
         Property::MutualExclusion | Property::ExclusiveSection => {
             (format!("{first} overlaps another lease at {at}"), Vec::new())
         }
@@ -192,16 +193,19 @@ fn left_behind(timeline: &Timeline<'_>, violation: &Violation) -> Vec<Clause> {
     if let Some(at) = attempt.released {
         told.push(Clause::at(at, format!("it was released at {}", text::instant(at.at_ns))));
     }
-    if let Some(key) = violation.node.and_then(|node| timeline.key_of(attempt.id, node)) {
-        let at = text::instant(key.set.at_ns);
-        let end = match key.ended {
-            Some(ended) => format!("until {}", text::instant(ended.moment.at_ns)),
-            None => String::from("to the end of the run"),
-        };
-        let node = timeline.node_name(key.node);
-        told.push(Clause::at(key.set, format!("its key was on {node} from {at} {end}")));
-    }
+    let key = violation.node.and_then(|node| timeline.key_of(attempt.id, node));
+    told.extend(key.map(|key| life(timeline, key)));
     told
+}
+
+/// Tells how long a key was on its node.
+fn life(timeline: &Timeline<'_>, key: &Key) -> Clause {
+    let (node, since) = (timeline.node_name(key.node), text::instant(key.set.at_ns));
+    let end = match key.ended {
+        Some(ended) => format!("until {}", text::instant(ended.moment.at_ns)),
+        None => String::from("to the end of the run"),
+    };
+    Clause::at(key.set, format!("its key was on {node} from {since} {end}"))
 }
 
 /// Lists the keys that exist at an instant and so prevent a grant.
@@ -209,7 +213,7 @@ fn standing(timeline: &Timeline<'_>, at_ns: u64) -> Vec<Clause> {
     let there = timeline.keys.iter().filter(|key| {
         key.set.at_ns <= at_ns && key.ended.is_none_or(|ended| ended.moment.at_ns >= at_ns)
     });
-    let clause = |key: &crate::report::timeline::Key| {
+    let clause = |key: &Key| {
         let (node, whose) = (timeline.node_name(key.node), timeline.writer_name(key.writer));
         let since = text::instant(key.set.at_ns);
         let due = match key.expected_ns {
@@ -233,6 +237,18 @@ fn unsound_refusal(timeline: &Timeline<'_>, violation: &Violation) -> String {
             format!("{name} was refused as taken by {at}, but no other attempt justified it")
         }
     }
+}
+
+fn unsound_loss(timeline: &Timeline<'_>, violation: &Violation) -> (String, Vec<Clause>) {
+    let name = timeline.name(violation.first);
+    let (from, to) = (text::instant(violation.from_ns), text::instant(violation.to_ns));
+    let headline = if violation.from_ns == violation.to_ns {
+        format!("{name} was reported lost at {to}, but a majority of the nodes had kept its key")
+    } else {
+        format!("{name} was lost by {from}, but its client did not report it before {to}")
+    };
+    let keys = timeline.keys.iter().filter(|key| key.writer == Writer::Attempt(violation.first));
+    (headline, keys.map(|key| life(timeline, key)).collect())
 }
 
 fn refused(timeline: &Timeline<'_>, id: AttemptId) -> Vec<Clause> {

@@ -64,7 +64,7 @@ fn belief_ends_with_release_loss_or_death() {
     released.at(500).releases(C1).acquires(C2, "CDE");
     assert_eq!(released.finds(MutualExclusion), Judgement::Holds);
     let mut lost = c1_holds();
-    lost.at(500).tell(EventKind::LostDelivered { attempt: C1 }).acquires(C2, "CDE");
+    lost.at(500).loses(C1).acquires(C2, "CDE");
     assert_eq!(lost.finds(MutualExclusion), Judgement::Holds);
     let mut killed = c1_holds();
     killed.at(500).kills(C1).acquires(C2, "CDE");

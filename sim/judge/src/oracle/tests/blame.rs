@@ -1,7 +1,7 @@
 //! Tests that blame follows the key.
 
-use super::tale::{C1, C1_AGAIN, C2, C3, Tale, host};
-use crate::history::{Answer, ClockKind, HostId, KeyEnd, OpKind, Writer};
+use super::tale::{C1, C1_AGAIN, C2, C3, Tale, host, node};
+use crate::history::{Answer, ClockKind, EventKind, HostId, KeyEnd, OpKind, Writer};
 use crate::oracle::Judgement;
 use crate::scenario::Property::{ExclusiveSection, MutualExclusion, OwnerOnly, SoundGrant};
 
@@ -15,6 +15,36 @@ fn a_restart_that_lost_the_key_is_amnesia() {
         tale.at(1_100).acquires(C2, "CDE").at(20_000);
         assert_eq!(tale.blame(MutualExclusion), ["amnesia(C)"], "{cause:?}");
     }
+}
+
+#[test]
+fn a_lost_key_that_would_have_expired_has_changed_nothing() {
+    let blame = |taken_at_ms| {
+        let mut tale = Tale::new();
+        tale.acquires(C1, "ABC").runs_at(host(C1), ClockKind::Boot, -500_000_000);
+        tale.at(1_000).ends_key(C1, "C", KeyEnd::Restarted, Writer::Nobody);
+        tale.at(taken_at_ms).acquires(C2, "CDE").at(30_000).blame(MutualExclusion)
+    };
+    assert_eq!(blame(9_990), ["amnesia(C)"]);
+    assert_eq!(blame(10_010), ["clock(c1)"]);
+}
+
+#[test]
+fn a_key_that_expired_before_its_last_extension_had_promised_is_amnesia() {
+    let blame = |expires_wall_ms| {
+        let mut tale = Tale::new();
+        tale.acquires(C1, "ABC").at(3_000).extends(C1, "ABC");
+        tale.at(12_000).tell(EventKind::KeyEnded {
+            node: node('C'),
+            writer: Writer::Attempt(C1),
+            cause: KeyEnd::Expired,
+            by: Writer::Nobody,
+            expires_wall_ms,
+        });
+        tale.at(12_100).acquires(C2, "CDE").at(30_000).blame(MutualExclusion)
+    };
+    assert_eq!(blame(1_000_000 + 10_001), ["amnesia(C)"]);
+    assert_eq!(blame(1_000_000 + 13_001), ["none"]);
 }
 
 /// Returns the blame for two leases whose clients lock on the nodes `lists`.

@@ -27,7 +27,7 @@ fn without_a_section_it_is_vacuous() {
 fn a_section_may_end_with_its_lease() {
     assert_eq!(inside().at(9_898).leaves(C1).finds(SectionWithinLease), Judgement::Holds);
     let mut lost = inside();
-    lost.at(5_000).tell(EventKind::LostDelivered { attempt: C1 }).leaves(C1).at(20_000);
+    lost.at(5_000).loses(C1).leaves(C1).at(20_000);
     assert_eq!(lost.finds(SectionWithinLease), Judgement::Holds);
     let mut killed = inside();
     killed.at(5_000).kills(C1).at(20_000);
@@ -148,7 +148,7 @@ fn a_stop_of_another_process_is_no_excuse() {
 #[test]
 fn a_stop_after_a_loss_is_no_excuse() {
     let mut tale = inside();
-    tale.at(5_000).tell(EventKind::LostDelivered { attempt: C1 });
+    tale.at(5_000).loses(C1);
     tale.at(5_001).stops(C1).at(12_000).continues(C1).leaves(C1);
     assert_eq!(tale.blame(SectionWithinLease), ["application"]);
 }

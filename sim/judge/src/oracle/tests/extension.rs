@@ -50,7 +50,7 @@ fn what_was_released_or_lost_is_not_revived() {
     released.at(500).releases(C1).prolongs(C1, u64::MAX).acquires(C2, "CDE");
     assert_eq!(released.finds(MutualExclusion), Judgement::Holds);
     let mut lost = c1_holds();
-    lost.at(500).tell(EventKind::LostDelivered { attempt: C1 });
+    lost.at(500).loses(C1);
     lost.prolongs(C1, u64::MAX).acquires(C2, "CDE");
     assert_eq!(lost.finds(MutualExclusion), Judgement::Holds);
 }

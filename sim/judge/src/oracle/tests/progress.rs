@@ -221,6 +221,30 @@ fn a_client_whose_own_clock_is_slow_is_not_blamed_itself() {
 }
 
 #[test]
+fn an_own_key_that_a_slow_node_keeps_is_blamed_on_the_nodes_clock() {
+    let waits = |rate_ppb: i32| {
+        let mut tale = Tale::new();
+        for at in ['A', 'B', 'C'] {
+            tale.runs_at(node(at).first_host(), ClockKind::Wall, rate_ppb);
+        }
+        tale.acquires(C1, "ABC").releases(C1);
+        keeps_failing(&mut tale, C1_AGAIN, (100, 14_000));
+        tale.blame(DeadlockFree)
+    };
+    assert_eq!(waits(-500_000_000), ["clock(A)", "clock(B)", "clock(C)"]);
+    assert_eq!(waits(0), ["none"]);
+}
+
+#[test]
+fn two_names_of_a_node_are_blamed_on_membership() {
+    let mut tale = Tale::new();
+    tale.scenario.cluster.aliases.insert(String::from("A2"), String::from("A"));
+    tale.scenario.clients[1].nodes = Some(["A", "A2"].map(String::from).to_vec());
+    keeps_failing(&mut tale, C1, (100, 12_000));
+    assert_eq!(tale.blame(DeadlockFree), ["membership"]);
+}
+
+#[test]
 fn a_quarantine_on_a_slow_clock_is_blamed_on_that_clock() {
     let waits = |rate_ppb: i32, ends_after_ms: u64| {
         let mut tale = Tale::new();

@@ -102,6 +102,23 @@ fn node_that_was_down_or_stalled_is_excused_then_bounded() {
     }
 }
 
+#[test]
+fn a_release_that_a_proxy_has_lost_is_blamed_on_the_node() {
+    let blame = |is_proxied: bool| {
+        let mut tale = Tale::new();
+        tale.with_fault(&format!(
+            "kill = {{ host = 'C', restart-after = '50ms', behind-a-proxy = {is_proxied} }}"
+        ));
+        tale.acquires(C1, "ABC").at(100).releases(C1).unlocks(C1, "AB");
+        tale.writes(C1, 'C', OpKind::Release);
+        tale.tell(EventKind::NodeDown { node: node('C'), power: false }).at(150);
+        tale.tell(EventKind::NodeUp { node: node('C'), incarnation: 1 });
+        tale.at(9_000).blame(Tidy)
+    };
+    assert_eq!(blame(true), ["amnesia(C)"]);
+    assert_eq!(blame(false), ["none"]);
+}
+
 /// Judges a run in which C1's key is left on C and a fault lasts from 50 ms to 3 s.
 fn left_behind_under(fault: &str, until_ms: u64) -> Judgement {
     let mut tale = Tale::new();

@@ -42,6 +42,10 @@ impl Tale {
         self.tell(EventKind::ReleaseCalled { attempt: id })
     }
 
+    pub(in crate::oracle::tests) fn loses(&mut self, id: AttemptId) -> &mut Self {
+        self.tell(EventKind::LostDelivered { attempt: id })
+    }
+
     pub(in crate::oracle::tests) fn stops(&mut self, id: AttemptId) -> &mut Self {
         self.tell(EventKind::Stopped { host: host(id), suspended: false })
     }

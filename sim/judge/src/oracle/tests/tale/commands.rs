@@ -94,6 +94,7 @@ impl Tale {
         self
     }
 
+    /// Ends the keys of `id` on `nodes`, which have the expiry that they last received.
     pub(in crate::oracle::tests) fn ends_key(
         &mut self,
         id: AttemptId,
@@ -103,8 +104,16 @@ impl Tale {
     ) -> &mut Self {
         for at in nodes.chars() {
             let (node, writer) = (node(at), Writer::Attempt(id));
-            let wall_ms = self.reads_ns(node.first_host(), ClockKind::Wall) / MS;
-            self.tell(EventKind::KeyEnded { node, writer, cause, by, expires_wall_ms: wall_ms });
+            let received = self.events.iter().rev().find_map(|event| match event.kind {
+                EventKind::Executed { node: on, after, expires_wall_ms, .. }
+                    if (on, after) == (node, writer) =>
+                {
+                    Some(expires_wall_ms)
+                }
+                _ => None,
+            });
+            let expires_wall_ms = received.unwrap_or(u64::MAX);
+            self.tell(EventKind::KeyEnded { node, writer, cause, by, expires_wall_ms });
         }
         self
     }

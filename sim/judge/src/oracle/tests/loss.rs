@@ -1,0 +1,108 @@
+//! Tests of sound-loss.
+
+use super::tale::{C1, MS, Tale, host};
+use crate::history::{ClockKind, EventKind, FaultId, KeyEnd, Writer};
+use crate::oracle::Judgement;
+use crate::scenario::Property::SoundLoss;
+
+/// C1 is granted the lock at 2 ms by all five nodes.
+fn granted() -> Tale {
+    let mut tale = Tale::new();
+    tale.acquires(C1, "ABCDE");
+    tale
+}
+
+/// Of the lease granted at 2 ms, the keys on `nodes` are evicted at 2 s.
+fn evicted(nodes: &str) -> Tale {
+    let mut tale = granted();
+    tale.at(2_000).ends_key(C1, nodes, KeyEnd::Evicted, Writer::Nobody);
+    tale
+}
+
+#[test]
+fn a_lease_that_ends_with_its_keys_tests_nothing() {
+    assert_eq!(granted().at(3_000).releases(C1).finds(SoundLoss), Judgement::Vacuous);
+    let at_its_deadline = granted().at(9_897).loses(C1).finds(SoundLoss);
+    assert_eq!(at_its_deadline, Judgement::Vacuous);
+}
+
+#[test]
+fn a_loss_without_a_cause_is_reported() {
+    assert!(granted().at(2_000).loses(C1).finds(SoundLoss).is_violated());
+    assert!(evicted("AB").loses(C1).finds(SoundLoss).is_violated());
+    let violation = evicted("AB").loses(C1).violation(SoundLoss);
+    assert_eq!((violation.from_ns, violation.to_ns), (2_000 * MS, 2_000 * MS));
+    assert!(violation.blamed.is_none());
+}
+
+#[test]
+fn a_majority_of_keys_is_a_cause() {
+    assert_eq!(evicted("ABC").at(2_004).loses(C1).finds(SoundLoss), Judgement::Holds);
+}
+
+#[test]
+fn a_loss_is_noticed_soon() {
+    assert_eq!(evicted("ABC").at(2_274).releases(C1).finds(SoundLoss), Judgement::Holds);
+    let late = evicted("ABC").at(2_275).loses(C1).violation(SoundLoss);
+    assert_eq!((late.from_ns, late.to_ns), (2_000 * MS, 2_275 * MS));
+    assert!(evicted("ABC").at(2_275).releases(C1).finds(SoundLoss).is_violated());
+    assert!(evicted("ABC").at(2_275).finds(SoundLoss).is_violated(), "at the end of the run");
+    assert!(evicted("ABC").at(2_275).kills(C1).finds(SoundLoss).is_violated());
+}
+
+#[test]
+fn a_short_lease_is_not_watched() {
+    let mut tale = granted();
+    tale.at(10).ends_key(C1, "ABC", KeyEnd::Evicted, Writer::Nobody);
+    assert_eq!(tale.at(400).releases(C1).finds(SoundLoss), Judgement::Holds);
+}
+
+#[test]
+fn who_hears_nothing_need_not_notice() {
+    let mut tale = evicted("ABC");
+    tale.scenario.clients[0].deaf = true;
+    assert_eq!(tale.at(5_000).releases(C1).finds(SoundLoss), Judgement::Vacuous);
+    let mut tale = evicted("ABC");
+    tale.scenario.clients[0].subject = String::from("redlock-literal");
+    assert_eq!(tale.at(5_000).releases(C1).finds(SoundLoss), Judgement::Vacuous);
+}
+
+#[test]
+fn a_process_that_is_stopped_notices_nothing() {
+    let mut tale = evicted("ABC");
+    tale.at(2_001).stops(C1).at(4_000).continues(C1);
+    assert_eq!(tale.at(4_050).loses(C1).finds(SoundLoss), Judgement::Holds);
+}
+
+#[test]
+fn nodes_out_of_reach_show_nothing() {
+    let mut tale = Tale::new();
+    tale.with_fault("partition = { between = [['c1'], ['A']] }");
+    tale.acquires(C1, "ABCDE").at(1_000).tell(EventKind::FaultBegan { fault: FaultId(0) });
+    tale.at(2_000).ends_key(C1, "ABC", KeyEnd::Evicted, Writer::Nobody);
+    assert_eq!(tale.at(5_000).releases(C1).finds(SoundLoss), Judgement::Vacuous);
+}
+
+#[test]
+fn a_half_open_connection_brings_no_push() {
+    let noticed = |lost: &str| {
+        let mut tale = Tale::new();
+        tale.with_fault(&format!(
+            "partition = {{ between = [['c1'], ['A', 'B', 'C']], lost = '{lost}' }}"
+        ));
+        tale.acquires(C1, "ABCDE").at(100).tell(EventKind::FaultBegan { fault: FaultId(0) });
+        tale.at(110).tell(EventKind::FaultEnded { fault: FaultId(0) });
+        tale.at(4_000).ends_key(C1, "ABC", KeyEnd::Evicted, Writer::Nobody);
+        tale.at(5_000).releases(C1).finds(SoundLoss)
+    };
+    assert_eq!(noticed("silent"), Judgement::Vacuous);
+    assert!(noticed("hold").is_violated());
+}
+
+#[test]
+fn a_slow_clock_measures_the_bound() {
+    let mut tale = granted();
+    tale.runs_at(host(C1), ClockKind::Boot, -900_000_000).at(2_000);
+    tale.ends_key(C1, "ABC", KeyEnd::Evicted, Writer::Nobody);
+    assert_eq!(tale.at(4_000).loses(C1).finds(SoundLoss), Judgement::Holds);
+}
