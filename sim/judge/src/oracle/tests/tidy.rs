@@ -233,6 +233,21 @@ fn a_release_that_is_held_back_goes_down_with_its_connection() {
 }
 
 #[test]
+fn a_release_on_its_way_goes_down_with_its_connection() {
+    let released = |at_us: u64| {
+        let mut tale = Tale::new();
+        tale.with_fault("delay = { from = ['C'], to = ['c1'], by = '12s' }");
+        grants_without_answer(&mut tale);
+        tale.at(50).tell(EventKind::FaultBegan { fault: FaultId(0) });
+        tale.at_ns(at_us * 1_000).releases(C1).unlocks(C1, "ABD");
+        tale.at(9_000).finds(Tidy)
+    };
+    // The client closes the connection at 501 ms; the request travels for 1 ms.
+    assert!(released(499_900).is_violated());
+    assert!(!released(500_100).is_violated());
+}
+
+#[test]
 fn a_connection_that_was_reset_is_dialled_again() {
     let reset = "partition = { between = [['C'], ['c1']], one-way = true, lost = 'reset' }";
     assert_eq!(left_behind_under(reset, 3_000 + 2_064), Judgement::Vacuous);
