@@ -64,6 +64,24 @@ fn wider_attempts_around_both_faults_are_safe() {
 
 #[test]
 #[ignore = "takes long; `ci/full` runs it"]
+fn wider_attempts_around_two_lost_connections_are_safe() {
+    assert_safe(Bounds { ticks: 2, losses: 2, ..BOUNDS }, [336_803, 658_397, 19]);
+}
+
+#[test]
+#[ignore = "takes long; `ci/full` runs it"]
+fn wider_attempts_around_a_restart_and_two_lost_connections_are_safe() {
+    assert_safe(Bounds { losses: 2, restarts: 1, ..BOUNDS }, [1_876_381, 4_217_785, 21]);
+}
+
+#[test]
+#[ignore = "takes long; `ci/full` runs it"]
+fn wider_attempts_around_the_end_of_a_quarantine_are_safe() {
+    assert_safe(Bounds { ticks: 4, restarts: 1, ..BOUNDS }, [382_943, 679_676, 22]);
+}
+
+#[test]
+#[ignore = "takes long; `ci/full` runs it"]
 fn wider_two_attempts_of_both_clients_are_safe() {
     assert_safe(Bounds { attempts: [2, 2], ticks: 0, ..BOUNDS }, [194_590, 941_273, 24]);
 }

@@ -22,6 +22,8 @@ mod limits;
 mod shrink;
 mod situations;
 mod tally;
+#[cfg(test)]
+mod weaker;
 
 pub use assumptions::{Assumption, Assumptions};
 pub use bound::upper_bound_95;
