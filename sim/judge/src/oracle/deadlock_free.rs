@@ -34,7 +34,9 @@
 //! free: the pause may not exceed [`Setting::sleep_ns`](super::setting::Setting), counted from the
 //! failed attempt and from each of the excuses above, and from the end of the last key on each node
 //! of a majority. Pushes can be lost, so this bound is longer than the longest silence of a
-//! sleeping client. It is judged when the client attempts again or gives up, and at the end.
+//! sleeping client. For the client of this project the bound is [`Setting::wake_ns`](super::setting::Setting) if no node
+//! loses keys without a push and the connections to the majority are not half
+//! open. Both are judged when the client attempts again or gives up, and at the end.
 //!
 //! Blame: the wall clock of each node that still holds another attempt's key, or held one during the
 //! wait, if that clock has lost more time since the key was timed than the drift of the key's lease,
@@ -182,9 +184,16 @@ impl DeadlockFree {
         }
         let (id, failed_ns) = self.failed[client];
         self.check(facts, id);
-        let free_since_ns = majority_since_ns(facts, id, |node| free_since_ns(facts, client, node));
-        let from_ns = self.excused_until_ns(facts, client).max(failed_ns).max(free_since_ns);
-        self.judge_wait(facts, id, from_ns, facts.setting.sleep_ns);
+        let excused_ns = self.excused_until_ns(facts, client).max(failed_ns);
+        let free_ns = majority_since_ns(facts, id, |node| free_since_ns(facts, client, node));
+        self.judge_wait(facts, id, excused_ns.max(free_ns), facts.setting.sleep_ns);
+        let setting = &facts.setting;
+        if setting.hears(client) && setting.silent.is_empty() && setting.has_one_membership() {
+            let heard_ns = majority_since_ns(facts, id, |node| {
+                free_since_ns(facts, client, node).max(facts.reach.works_since_ns(client, node))
+            });
+            self.judge_wait(facts, id, excused_ns.max(heard_ns), setting.wake_ns);
+        }
     }
 
     /// Records a violation if the client of `id` has waited too long by now.

@@ -20,6 +20,9 @@ const MS_NS: u64 = 1_000_000;
 /// Longest time by which a client puts a read off after pushes without a loss.
 const IDLE_NS: u64 = 128 * MS_NS;
 
+/// Longest interval between two attempts that no push wakes.
+const PACE_NS: u64 = 1_000_000_000;
+
 /// Longest time for which a sleeping client sends nothing.
 const SILENCE_NS: u64 = 5_000_000_000;
 
@@ -61,6 +64,9 @@ pub(super) struct Setting {
     /// it looks after its longest silence, by a clock within the drift that the lock allows for,
     /// and attempts after one retry delay.
     pub sleep_ns: u64,
+    /// The same bound for a client that nodes wake, or that has made so many attempts in a row that
+    /// it waits between them.
+    pub wake_ns: u64,
     /// Bound within which a client that watches its lease notices that the keys of a majority are
     /// gone: a push, and two reads one after the other, each of which it may put off after pushes
     /// without a loss.
@@ -136,6 +142,7 @@ impl Setting {
                 .into_iter()
                 .fold(ttl_ns, u64::saturating_add),
             sleep_ns: SILENCE_NS + drift.of(Span(SILENCE_NS)).0 + retry_ns + 2 * attempt_ns,
+            wake_ns: PACE_NS + 2 * IDLE_NS + retry_ns + 2 * attempt_ns,
             notice_ns: slack_ns
                 + 2 * round_trip_ns
                 + scenario.cluster.disk.sync_takes.0
