@@ -360,7 +360,7 @@ impl Master {
         run_id: [u8; 20],
         wall_ms: u64,
         mut ended: impl FnMut(Ended),
-        mut returned: impl FnMut(&[u8], &Entry),
+        mut returned: impl FnMut(u8, &[u8], &Entry),
     ) {
         assert!(!self.is_running, "the old process is alive");
         core::mem::swap(&mut self.databases, &mut self.lost);
@@ -368,7 +368,8 @@ impl Master {
         self.databases.each().for_each(|keyspace| keyspace.forget_expired(wall_ms));
         for database in 0..self.databases.len().max(self.lost.len()) {
             let (old, new) = (self.lost.at(database), self.databases.at(database));
-            old.compare(new, wall_ms, KeyEnd::Restarted, &mut ended, &mut returned);
+            let returned = |key: &[u8], entry: &Entry| returned(database, key, entry);
+            old.compare(new, wall_ms, KeyEnd::Restarted, &mut ended, returned);
         }
         self.lost.reset();
         self.watched.clear();

@@ -298,7 +298,7 @@ impl World {
             self.mark.run_id(id, incarnation),
             wall_ms,
             |ended| node.tell_of(&ended),
-            |key, entry| {
+            |_, key, entry| {
                 if self.recorder.is_key(key) {
                     let expires_wall_ms = entry.expires_wall_ms.unwrap_or(u64::MAX);
                     let writer = writer_of(entry.writer);

@@ -7,7 +7,7 @@ use redis_sim::run_id;
 
 use super::World;
 use super::cluster::Role;
-use super::key_events::{key_ended, key_returned};
+use super::key_events::{is_the_locks, key_ended, key_returned};
 use super::network::{Arrival, ConnectionState, Direction};
 use crate::choice::{Choice, Label};
 use crate::plan::{Death, FaultEffect, Manner};
@@ -121,12 +121,12 @@ impl World {
             run_id,
             wall_ms,
             |ended| {
-                if tells && *ended.key == plan.key[..] {
+                if tells && is_the_locks(&ended, &plan.key) {
                     recorder.record(agenda.now_ns(), key_ended(node, &ended));
                 }
             },
-            |key, entry| {
-                if tells && *key == plan.key[..] {
+            |database, key, entry| {
+                if tells && (database, key) == (0, &plan.key[..]) {
                     returned = Some(key_returned(node, entry));
                 }
             },

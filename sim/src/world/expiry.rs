@@ -3,7 +3,7 @@
 use lock_judge::ids::ServerId;
 use lock_judge::scenario::ActiveExpiry;
 
-use super::key_events::key_ended;
+use super::key_events::{is_the_locks, key_ended};
 use super::{Due, World};
 
 impl World {
@@ -46,7 +46,7 @@ impl World {
         let mut is_changed = false;
         host.redis.expire_active(wall_ms, |ended| {
             is_changed = true;
-            if tells {
+            if tells && is_the_locks(&ended, &plan.key) {
                 recorder.record(agenda.now_ns(), key_ended(node, &ended));
             }
         });

@@ -6,7 +6,7 @@ use lock_judge::scenario::{AttemptStep, Lost};
 use redis_sim::{Ended, Master};
 
 use super::clients::Input;
-use super::key_events::key_ended;
+use super::key_events::{is_the_locks, key_ended};
 use super::network::ConnectionState;
 use super::{Due, World};
 use crate::plan::{End, FaultEffect, Manner};
@@ -227,7 +227,7 @@ impl World {
         let Self { cluster, recorder, agenda, plan, .. } = self;
         let server = cluster.master(node);
         let ended = |ended: Ended| {
-            if ended.database == 0 && *ended.key == plan.key[..] {
+            if is_the_locks(&ended, &plan.key) {
                 recorder.record(agenda.now_ns(), key_ended(node, &ended));
             }
         };

@@ -5,6 +5,11 @@ use redis_sim::{Ended, Entry};
 
 use crate::keys::{cause_of, writer_of};
 
+/// Returns true if a key that ended is the lock's: named so, and in the clients' database.
+pub(crate) fn is_the_locks(ended: &Ended, key: &[u8]) -> bool {
+    ended.database == 0 && *ended.key == *key
+}
+
 /// Returns the event for a key that ended on `node`.
 pub(crate) fn key_ended(node: NodeId, ended: &Ended) -> EventKind {
     EventKind::KeyEnded {

@@ -338,7 +338,7 @@ fn databases_are_apart_and_survive() {
     bench.goes(&[("SELECT 3", "+OK"), ("SET k v", "+OK"), ("SELECT 0", "+OK"), ("GET k", "$-1")]);
     assert!(bench.ask("INFO keyspace").contains("db3:keys=1,expires=0"));
     bench.server.kill();
-    bench.server.restart([2; 20], 1_000_000, drop, |_, _| {});
+    bench.server.restart([2; 20], 1_000_000, drop, |_, _, _| {});
     bench.goes(&[
         ("SELECT 3", "+OK"),
         ("GET k", "$1\r\nv"),

@@ -21,7 +21,7 @@ fn ask(master: &mut Master, command: KeyCommand<'_>, wall_ms: u64, writer: Write
 
 fn restart(master: &mut Master, wall_ms: u64) -> Vec<Ended> {
     let mut ended = Vec::new();
-    master.restart([2; 20], wall_ms, |key| ended.push(key), |_, _| {});
+    master.restart([2; 20], wall_ms, |key| ended.push(key), |_, _, _| {});
     ended
 }
 

@@ -216,7 +216,7 @@ fn a_new_process_remembers_nothing() {
     bench.does(&["GET k"]);
     bench.server.kill();
     bench.server.forget();
-    bench.server.restart([3; 20], 0, drop, |_, _| {});
+    bench.server.restart([3; 20], 0, drop, |_, _, _| {});
     assert_eq!(bench.changed_by_other(&["SET k 1", "FLUSHALL"]), "");
 }
 
