@@ -163,7 +163,7 @@ impl Node {
         if !self.server.is_running() {
             let run_id = run_id(self.place, self.server.incarnation() + 1);
             self.server.forget();
-            self.server.restart(run_id, at.wall_ms(), |_| {}, |_, _| {});
+            self.server.restart(run_id, at.wall_ms(), |_| {}, |_, _, _| {});
         }
         let waiting: Vec<u64> = self.connections.keys().copied().collect();
         waiting.into_iter().for_each(|id| self.serve(id, at, wakes));
