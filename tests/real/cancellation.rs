@@ -120,6 +120,7 @@ async fn an_acquisition_that_waits_may_be_dropped_after_any_poll() {
     };
     for most in numbers_of_polls(&prepare).await {
         polled(prepare().await, most).await;
+        assert!(lease.check(TTL / 4).is_ok(), "the lease is kept alive");
     }
     fleet.all_hold("res", &lease).await;
     assert_eq!(lease.release().await, Released::Confirmed);

@@ -17,9 +17,8 @@
 //!   outlives the belief, so the client is wrong. Otherwise each of the two that exceeds the
 //!   allowance alone is to blame, or both if only their sum exceeds it. (The node is timed from the
 //!   SET and not from T1, because what its clock does before the SET does not shorten the key.)
-//!   After a failover the node's clock is that of the new master;
-//!   If the key expired earlier than its last extension had promised, the node forgot that
-//!   extension: its amnesia is to blame;
+//!   After a failover the node's clock is that of the new master. If the key expired earlier than
+//!   its last extension had promised, the node forgot that extension: its amnesia is to blame;
 //! - *never set*: the client is wrong. The client is also wrong if the later lease's key was never
 //!   set.
 //!
@@ -42,12 +41,10 @@
 //! that ended can be set again later.
 
 use super::facts::{Facts, since};
-use super::ground::NEVER;
+use super::ground::{MS_NS, NEVER};
 use super::leases::{Attempt, Basis, KeyLife};
 use super::verdict::{Blame, Blamed, Judgement, Violation};
 use crate::history::{AttemptId, HostId, KeyEnd, NodeId, NodeIds, Writer};
-
-const MS_NS: u64 = 1_000_000;
 
 /// Returns the blame for an overlap of the beliefs of two leases.
 pub(super) fn of_leases(facts: &Facts, one: AttemptId, other: AttemptId) -> Blamed {

@@ -34,9 +34,10 @@
 //! free: the pause may not exceed [`Setting::sleep_ns`](super::setting::Setting), counted from the
 //! failed attempt and from each of the excuses above, and from the end of the last key on each node
 //! of a majority. Pushes can be lost, so this bound is longer than the longest silence of a
-//! sleeping client. For the client of this project the bound is [`Setting::wake_ns`](super::setting::Setting) if no node
-//! loses keys without a push and the connections to the majority are not half
-//! open. Both are judged when the client attempts again or gives up, and at the end.
+//! sleeping client. For the client of this project the bound is
+//! [`Setting::wake_ns`](super::setting::Setting) if no node loses keys without a push, and the
+//! connections to the majority are not half open. Both are judged when the client attempts again or
+//! gives up, and at the end.
 //!
 //! Blame: the wall clock of each node that still holds another attempt's key, or held one during the
 //! wait, if that clock has lost more time since the key was timed than the drift of the key's lease,

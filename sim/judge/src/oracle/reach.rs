@@ -81,9 +81,8 @@ struct Connection {
     dialled_ns: u64,
     /// Time at which the connection was last lost, plus one; 0 if it never was.
     lost_ns: u64,
-    /// True after a silent partition, until an answer comes.
-    half_open: bool,
-    /// Time of that answer; 0 if there was no such partition.
+    /// Time of the first answer after a silent partition: [`NEVER`] until it comes, because the
+    /// connection may be half open; 0 if there was no such partition.
     works_since_ns: u64,
     /// True if the node's process ended while the connection was half open: requests arrive, and
     /// nobody executes them.
@@ -99,7 +98,6 @@ const OPEN: Connection = Connection {
     let_go_ns: NEVER,
     dialled_ns: 0,
     lost_ns: 0,
-    half_open: false,
     works_since_ns: 0,
     is_dead: false,
     owes_since: 0,
@@ -146,7 +144,7 @@ impl Reach {
             connections: PerClient::filled(PerNode::filled(OPEN)),
             written_ns: PerClient::filled(PerNode::filled(0)),
             round_trip_ns: round_trips_ns(scenario, setting),
-            proxied: proxied(scenario),
+            proxied: setting.proxied,
         }
     }
 
@@ -216,10 +214,9 @@ impl Reach {
     ) {
         let is_cut = self.either_way.cuts[client][node] > 0;
         let connection = &mut self.connections[client][node];
-        if connection.half_open && !is_cut {
-            (connection.half_open, connection.works_since_ns) = (false, at_ns);
+        if connection.works_since_ns == NEVER && !is_cut {
+            (connection.works_since_ns, connection.is_dead) = (at_ns, false);
         }
-        connection.is_dead &= connection.half_open;
         if connection.last == Some(command) {
             connection.answered_ns = at_ns;
         }
@@ -260,14 +257,13 @@ impl Reach {
         heal_ns: u64,
     ) -> bool {
         let connection = &self.connections[client][node];
-        connection.half_open && at_ns < connection.let_go_ns.saturating_add(heal_ns)
+        connection.works_since_ns == NEVER && at_ns < connection.let_go_ns.saturating_add(heal_ns)
     }
 
     /// Returns since when the connection of `client` to `node` is not half open; [`NEVER`] if it may
     /// be.
     pub(super) fn works_since_ns(&self, client: ClientId, node: NodeId) -> u64 {
-        let connection = &self.connections[client][node];
-        if connection.half_open { NEVER } else { connection.works_since_ns }
+        self.connections[client][node].works_since_ns
     }
 
     /// Returns the longest round trip between `client` and `node`, without faults.
@@ -326,7 +322,7 @@ impl Reach {
                 match cut.connections {
                     Severed::No => {}
                     Severed::Closed => self.lost_connection(client, node, at_ns),
-                    Severed::HalfOpen => self.connections[client][node].half_open = true,
+                    Severed::HalfOpen => self.connections[client][node].works_since_ns = NEVER,
                 }
             }
         }
@@ -347,7 +343,7 @@ impl Reach {
 
     fn lost_connection(&mut self, client: ClientId, node: NodeId, at_ns: u64) {
         let Some(connection) = self.connections[client].get_mut(node) else { return };
-        if connection.half_open {
+        if connection.works_since_ns == NEVER {
             // The client does not hear of it.
             connection.is_dead = true;
             return;
@@ -388,11 +384,4 @@ fn round_trips_ns(scenario: &Scenario, setting: &Setting) -> PerClient<PerNode<u
         }
     }
     round_trips_ns
-}
-
-fn proxied(scenario: &Scenario) -> NodeIds {
-    let restarts = scenario.faults.iter().filter_map(|fault| fault.kind.restarting());
-    let hidden = restarts.filter(|restart| restart.behind_a_proxy);
-    let hosts = hidden.flat_map(|restart| &restart.host.0);
-    hosts.filter_map(|name| scenario.node_named(name)).collect()
 }

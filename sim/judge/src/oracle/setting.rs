@@ -1,5 +1,6 @@
 //! Numbers of a scenario that the oracle needs.
 
+use super::ground::MS_NS;
 use crate::history::{ClientId, ClientIds, HostId, Id, NodeId, NodeIds};
 use crate::ids::{CLIENTS_MAX, NODES_MAX, PerClient, PerNode};
 use crate::scenario::{Client, Drift, FaultKind, Scenario, Span, Start, WORKER};
@@ -14,8 +15,6 @@ const CONNECT_NS: u64 = 500_000_000;
 
 /// Allowance in a bound for timers and processes.
 const SLACK_NS: u64 = 10_000_000;
-
-const MS_NS: u64 = 1_000_000;
 
 /// Longest time by which a client puts a read off after pushes without a loss.
 const IDLE_NS: u64 = 128 * MS_NS;
@@ -71,6 +70,8 @@ pub(super) struct Setting {
     /// gone: a push, and two reads one after the other, each of which it may put off after pushes
     /// without a loss.
     pub notice_ns: u64,
+    /// Nodes that may restart behind a proxy.
+    pub proxied: NodeIds,
     /// Nodes that may lose keys without a push: they restart behind a proxy, which keeps the
     /// connection, or their databases are swapped.
     pub silent: NodeIds,
@@ -147,7 +148,8 @@ impl Setting {
                 + 2 * round_trip_ns
                 + scenario.cluster.disk.sync_takes.0
                 + 2 * IDLE_NS,
-            silent: silent(scenario),
+            proxied: proxied(scenario),
+            silent: proxied(scenario) | swapped(scenario),
             warm: scenario.cluster.connections == Start::Warm,
             members: PerClient::from_fn(|client| scenario.members(client).into_iter().collect()),
             names_twice: further_names.values().any(is_further),
@@ -258,14 +260,22 @@ impl Setting {
     }
 }
 
-fn silent(scenario: &Scenario) -> NodeIds {
-    let hosts = scenario.faults.iter().flat_map(|fault| match &fault.kind {
-        FaultKind::Swap(swap) => swap.host.0.as_slice(),
-        kind => {
-            let hidden = kind.restarting().filter(|restart| restart.behind_a_proxy);
-            hidden.map_or(&[][..], |restart| restart.host.0.as_slice())
-        }
+/// Returns the nodes that may restart behind a proxy that hides it.
+fn proxied(scenario: &Scenario) -> NodeIds {
+    let restarts = scenario.faults.iter().filter_map(|fault| fault.kind.restarting());
+    nodes_at(scenario, restarts.filter(|it| it.behind_a_proxy).flat_map(|it| &it.host.0))
+}
+
+/// Returns the nodes whose databases may be swapped.
+fn swapped(scenario: &Scenario) -> NodeIds {
+    let hosts = scenario.faults.iter().filter_map(|fault| match &fault.kind {
+        FaultKind::Swap(swap) => Some(&swap.host.0),
+        _ => None,
     });
+    nodes_at(scenario, hosts.flatten())
+}
+
+fn nodes_at<'a>(scenario: &Scenario, hosts: impl Iterator<Item = &'a String>) -> NodeIds {
     hosts.filter_map(|name| scenario.node_named(name)).collect()
 }
 
