@@ -28,6 +28,7 @@ pub(crate) use redlock::settlement;
 pub use redlock::{RedlockClient, token_of};
 
 use lock_judge::history::{ClockKind, Refusal};
+use redlock_protocol::Votes;
 
 /// A lock client in a scenario. The host reports events to the subject and carries out the actions
 /// that the subject requests. The calls follow the order of [`redlock_protocol::NodeSet`].
@@ -97,6 +98,16 @@ impl Subject {
     #[must_use]
     pub fn is_alive(&self, now: Now) -> bool {
         of_machine!(self, it => it.is_alive(now))
+    }
+
+    /// Returns the nodes that have the key of the lease, and those that may have it, as far as the
+    /// subject watches its lease and knows.
+    #[must_use]
+    pub fn watched_votes(&self, now: Now) -> Option<Votes> {
+        match self {
+            Self::GetSet(_) | Self::Php(_) | Self::Policy(_) => None,
+            Self::Redlock(it) => it.watched_votes(now),
+        }
     }
 
     /// Begins to extend the lease to `ttl_ns` from `now`, which is T1 of the extension;

@@ -36,6 +36,7 @@ use std::sync::Arc;
 use lock_judge::history::{ClockKind, EventKind, HostId, Id};
 use lock_judge::ids::{ConnectionId, ServerId};
 use lock_judge::oracle::Oracle;
+use lock_judge::scenario::Property;
 use redis_sim::run_id;
 
 use self::agenda::Agenda;
@@ -77,8 +78,8 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Returns the world of `plan`, before any run.
-    pub(crate) fn new(plan: Arc<Plan>) -> Self {
+    /// Returns the world of `plan`, before any run. The engine cannot record enough for `unjudged`.
+    pub(crate) fn new(plan: Arc<Plan>, unjudged: &[Property]) -> Self {
         Self {
             agenda: Agenda::default(),
             choices: Choices::new(0),
@@ -89,7 +90,7 @@ impl World {
             clients: Clients::new(plan.scenario.clients.len() + 1),
             resource: ProtectedResource::new(plan.scenario.store.checks),
             faults: FaultSchedule::default(),
-            recorder: Recorder::new(Oracle::new(&plan.scenario, &[])),
+            recorder: Recorder::new(Oracle::new(&plan.scenario, unjudged)),
             wire: None,
             plan,
         }

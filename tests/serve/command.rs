@@ -93,7 +93,7 @@ time 0    with the first command about the resource, or START
   sound-grant          holds                            expected to hold
   owner-only           holds                            expected to hold
   fenced-order         vacuous                          expected to hold
-  not judged from outside: continuity, no-lost-update, tidy, deadlock-free, fault-tolerant, sound-refusal, sound-loss
+  not judged from outside: continuity, no-lost-update, tidy, deadlock-free, fault-tolerant, sound-refusal, sound-loss, sound-votes
 reports: OUT/index.html
 "#]]
     );

@@ -38,6 +38,12 @@ impl NodeSet {
         self.lock(lock).filter(|it| it.remaining(now).is_ok()).map(Lock::votes)
     }
 
+    /// As [`NodeSet::votes`]; `None` while the lease is not watched, too: it is too young.
+    #[must_use]
+    pub fn watched_votes(&self, lock: LockId, now: BootInstant) -> Option<Votes> {
+        self.lock(lock).filter(|it| it.is_watched() && it.remaining(now).is_ok()).map(Lock::votes)
+    }
+
     /// Returns true if a majority of the nodes is confirmed to have the key of `lock`.
     #[must_use]
     pub fn is_confirmed(&self, lock: LockId, now: BootInstant) -> bool {

@@ -16,6 +16,7 @@ mod fault_tolerant;
 mod fenced_order;
 mod fold;
 mod ground;
+mod key_losses;
 mod keys;
 mod leases;
 mod measured;
@@ -31,6 +32,7 @@ mod setting;
 mod sound_grant;
 mod sound_loss;
 mod sound_refusal;
+mod sound_votes;
 mod stops;
 #[cfg(test)]
 mod tests;
@@ -55,6 +57,7 @@ use self::section_within_lease::SectionWithinLease;
 use self::sound_grant::SoundGrant;
 use self::sound_loss::SoundLoss;
 use self::sound_refusal::SoundRefusal;
+use self::sound_votes::SoundVotes;
 use self::tidy::Tidy;
 use self::writes::Writes;
 use crate::history::{Event, EventKind, FaultIds, HostId, NodeId};
@@ -84,6 +87,7 @@ pub struct Oracle {
     fault_tolerant: FaultTolerant,
     sound_refusal: SoundRefusal,
     sound_loss: SoundLoss,
+    sound_votes: SoundVotes,
 }
 
 impl Oracle {
@@ -114,6 +118,7 @@ impl Oracle {
             fault_tolerant: FaultTolerant::default(),
             sound_refusal: SoundRefusal::default(),
             sound_loss: SoundLoss::new(),
+            sound_votes: SoundVotes::new(),
         }
     }
 
@@ -136,6 +141,7 @@ impl Oracle {
         self.fault_tolerant.reset();
         self.sound_refusal.reset();
         self.sound_loss.reset();
+        self.sound_votes.reset();
     }
 
     /// Folds in the next event.
@@ -204,6 +210,7 @@ impl Oracle {
                 Property::FaultTolerant => self.fault_tolerant.judge(facts),
                 Property::SoundRefusal => self.sound_refusal.judge(facts),
                 Property::SoundLoss => self.sound_loss.judge(facts),
+                Property::SoundVotes => self.sound_votes.judge(facts),
             };
             verdicts.set(property, blame::of_copies(facts, found));
         }
@@ -246,6 +253,7 @@ impl Oracle {
             EventKind::Continued { .. } => facts.continued(client),
             _ => {
                 self.sound_loss.killed(facts, client);
+                self.sound_votes.killed(facts, client);
                 facts.processes.killed(client);
                 facts.beliefs.end_all_of(host, facts.now_ns);
                 self.exclusive_section.killed(facts, client);

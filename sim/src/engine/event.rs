@@ -46,7 +46,7 @@ impl Engine {
         let processes =
             clients.map(|client| Process::new(&plan, client, plan.ops[client].clone())).collect();
         let probe = Process::new(&plan, plan.probe(), probe_ops());
-        let world = World::new(Arc::new(plan));
+        let world = World::new(Arc::new(plan), &[]);
         Ok(Self { world, processes, probe, seed: 0, steps: 0 })
     }
 

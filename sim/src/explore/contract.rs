@@ -145,7 +145,8 @@ const fn topic(property: Property) -> Topic {
         | Property::OwnerOnly
         | Property::SoundGrant
         | Property::SoundLoss
-        | Property::SoundRefusal => Topic::Protocol,
+        | Property::SoundRefusal
+        | Property::SoundVotes => Topic::Protocol,
     }
 }
 

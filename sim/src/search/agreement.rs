@@ -2,12 +2,15 @@
 
 use super::result::{CaseResult, Observed, PropertyResult};
 
-/// Returns a message for every property on which `one` and `other` disagree; empty if they agree.
-/// Times and counts may differ.
+/// Returns a message for every property that both judge and on which `one` and `other` disagree; empty
+/// if they agree. Times and counts may differ.
 #[must_use]
 pub fn disagreements(one: &CaseResult, other: &CaseResult) -> Vec<String> {
     let pairs = one.properties.iter().zip(&other.properties);
-    let differ = pairs.filter(|(one, other)| said(one) != said(other));
+    let judged = pairs.filter(|(one, other)| {
+        one.observed != Observed::Unjudged && other.observed != Observed::Unjudged
+    });
+    let differ = judged.filter(|(one, other)| said(one) != said(other));
     let told = differ.map(|(of_one, of_other)| {
         let (name, one, other) = (of_one.property.name(), one.engine, other.engine);
         format!("{name}: {one} says {}, {other} says {}", words(of_one), words(of_other))

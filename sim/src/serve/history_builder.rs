@@ -39,6 +39,7 @@ pub(super) const fn is_judged(property: Property) -> bool {
         | Property::NoLostUpdate
         | Property::SoundLoss
         | Property::SoundRefusal
+        | Property::SoundVotes
         | Property::Tidy => false,
     }
 }

@@ -8,6 +8,7 @@ use lock_judge::scenario::{Acquire, Lock};
 use redlock_protocol::{
     AttemptError, BootInstant, Command, Event, ExtendError, Fresh, Holder, Introduction, Limit,
     LinkConfig, LockConfig, LockId, NodeCount, NodeIndex, NodeSet, Op, Reply, ResourceId, Token,
+    Votes,
 };
 
 use super::{
@@ -156,6 +157,10 @@ impl RedlockClient {
 
     pub(super) fn is_alive(&self, now: Now) -> bool {
         self.lock.is_some_and(|lock| self.machine.check(lock, Duration::ZERO, instant(now)).is_ok())
+    }
+
+    pub(super) fn watched_votes(&self, now: Now) -> Option<Votes> {
+        self.machine.watched_votes(self.lock?, instant(now))
     }
 
     pub(super) fn extend(&mut self, ttl_ns: u64, now: Now) -> Result<(), Refusal> {

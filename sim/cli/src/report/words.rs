@@ -1,8 +1,8 @@
 //! Descriptions of events, for the table of a page.
 
 use lock_judge::history::{
-    Answer, ClientId, ClockKind, Event, EventKind, FaultId, KeyEnd, NodeId, OpKind, Refusal,
-    Rejection, Settlement, Writer,
+    Answer, ClientId, ClockKind, Event, EventKind, FaultId, KeyEnd, NodeId, NodeIds, OpKind,
+    Refusal, Rejection, Settlement, Writer,
 };
 use lock_judge::text;
 
@@ -244,6 +244,16 @@ fn of_section(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
         EventKind::Checked { attempt, alive } => {
             let told = if alive { "valid" } else { "over" };
             (client(attempt.client), format!("checks {}: {told}", timeline.name(attempt)))
+        }
+        EventKind::VotesChanged { attempt, confirmed, possible } => {
+            let on = |nodes: NodeIds| match nodes.is_empty() {
+                true => String::from("no node"),
+                false => text::list(&timeline.nodes_of(nodes)),
+            };
+            let whose = timeline.name(attempt);
+            let (sure, perhaps) = (on(confirmed), on(possible - confirmed));
+            let told = format!("knows that the key of {whose} is on {sure}, perhaps on {perhaps}");
+            (client(attempt.client), told)
         }
         EventKind::SectionEntered { attempt } => {
             (client(attempt.client), format!("enters its section under {}", timeline.name(attempt)))

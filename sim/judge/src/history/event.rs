@@ -162,6 +162,11 @@ pub enum EventKind {
     /// The client ended an acquisition without a lease: the limit of the acquisition was reached, or
     /// the application cancelled it.
     GaveUp { client: ClientId },
+
+    /// What the client knows of the keys of a watched lease has changed, or the client has begun to
+    /// watch it: `confirmed` is the set of nodes that have the key and would have pushed its loss,
+    /// `possible` the set of all nodes that are not known to lack it.
+    VotesChanged { attempt: AttemptId, confirmed: NodeIds, possible: NodeIds },
 }
 
 /// The version of the resource from which a write was computed, or that there is none. In a stored

@@ -12,6 +12,10 @@ impl Facts {
             self.clocks.set(host, clock, segment);
             self.beliefs.clock_changed(&self.clocks, host, clock, self.now_ns);
             self.blame_overlaps();
+            if let Some(client) = self.setting.client_of(host).filter(|_| clock == ClockKind::Boot)
+            {
+                self.time_eligibility(client);
+            }
         }
     }
 

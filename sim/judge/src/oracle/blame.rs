@@ -13,8 +13,8 @@
 //! - *expired*. Let `g` be the time that the node's wall clock gained on true time between the last
 //!   timing of the key (by its SET or an extension) and its end. Let `l` be the time that the
 //!   lease's clock lost between T1 (of the attempt or of the extension on which the deadline is
-//!   based) and the key's end. If `g + l` is within the drift that the lease allows for, the key
-//!   outlives the belief, so the client is wrong. Otherwise each of the two that exceeds the
+//!   based) and the key's end. If `g + l` is within the drift that the lease allows for, less the part
+//!   of a millisecond that nodes ignore, the key outlives the belief, so the client is wrong. Otherwise each of the two that exceeds the
 //!   allowance alone is to blame, or both if only their sum exceeds it. (The node is timed from the
 //!   SET and not from T1, because what its clock does before the SET does not shorten the key.)
 //!   After a failover the node's clock is that of the new master. If the key expired earlier than
@@ -153,7 +153,8 @@ fn outlived(
 }
 
 fn of_expiry(basis: &Basis, key: &KeyLife, node: HostId, client: HostId) -> Blamed {
-    let allowed_ns = i64::try_from(basis.drift_ns).unwrap_or(i64::MAX);
+    let rounded_ns = key.timed_wall_ns % MS_NS;
+    let allowed_ns = i64::try_from(basis.drift_ns.saturating_sub(rounded_ns)).unwrap_or(i64::MAX);
     let lease_ns = since(basis.t1_local_ns, key.ended_local_ns);
     let client_lost_ns = since(basis.began_ns, key.ended_ns).saturating_sub(lease_ns);
     let (gained_ns, lost_ns) = (key.node_gained_ns.max(0), client_lost_ns.max(0));

@@ -41,12 +41,14 @@ pub(super) struct Eligible {
     /// On the client's boot clock; [`NEVER`] if the client does not count them, 0 if it reported
     /// nothing.
     pub from_local_ns: u64,
-    /// In true time; at most one progress bound after the report.
+    /// In true time; at most `latest_ns`.
     pub since_ns: u64,
+    /// One progress bound after the report: a client may not postpone this for longer.
+    latest_ns: u64,
 }
 
 impl Eligible {
-    const ALWAYS: Self = Self { from_local_ns: 0, since_ns: 0 };
+    const ALWAYS: Self = Self { from_local_ns: 0, since_ns: 0, latest_ns: 0 };
 }
 
 impl Facts {
@@ -170,16 +172,21 @@ impl Facts {
         if !self.can_be(client, node) {
             return;
         }
-        let host = self.setting.client_host(client);
-        let true_ns = self.clocks.segment(host, ClockKind::Boot).true_at(from_local_ns);
-        // A client may not postpone this for longer than the progress bound.
         let latest_ns = self.now_ns.saturating_add(self.setting.progress_ns);
-        let since_ns = match from_local_ns {
-            NEVER => NEVER,
-            _ => true_ns.unwrap_or(NEVER).min(latest_ns),
-        };
-        self.eligible[client][node] = Eligible { from_local_ns, since_ns };
+        self.eligible[client][node] = Eligible { from_local_ns, since_ns: NEVER, latest_ns };
+        self.time_eligibility(client);
         self.told_eligibility = true;
+    }
+
+    /// Computes again when the votes begin to count that do not count yet: the client has reported it,
+    /// or its clock has changed.
+    pub(super) fn time_eligibility(&mut self, client: ClientId) {
+        let host = self.setting.client_host(client);
+        let clock = self.clocks.segment(host, ClockKind::Boot);
+        let all = self.eligible[client].values_mut();
+        for it in all.filter(|it| it.since_ns > self.now_ns && it.from_local_ns != NEVER) {
+            it.since_ns = clock.true_at(it.from_local_ns).unwrap_or(NEVER).min(it.latest_ns);
+        }
     }
 
     /// Returns true if the scenario can have such a client and such a node.
@@ -213,7 +220,9 @@ impl Facts {
     /// Records that the key of `id` on `node` received another expiry.
     pub(super) fn retimed(&mut self, id: AttemptId, node: NodeId, expires_wall_ms: u64) {
         let (now_ns, timed_wall_ns) = (self.now_ns, self.node_wall_ns(node));
+        let Some(attempt) = self.leases.get(id).copied() else { return };
         if let Some(key) = self.leases.key_mut(id, node).filter(|it| it.end.is_none()) {
+            key.outlived |= key.outlives(&attempt, (now_ns, timed_wall_ns), now_ns);
             (key.timed_ns, key.timed_wall_ns) = (now_ns, timed_wall_ns);
             key.promised_wall_ms = expires_wall_ms;
         }

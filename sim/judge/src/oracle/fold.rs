@@ -43,6 +43,7 @@ impl Oracle {
                 if op == OpKind::Set { facts.t1_before_stop_ns(id, node) } else { NEVER };
             facts.reach.written(id.client, node, command, (began_ns, facts.now_ns));
         }
+        self.sound_grant.written(facts, id, op);
         let Some(attempt) = facts.leases.ensure(id) else { return };
         attempt.wrote_early |= attempt.began_ns == NEVER;
         if op != OpKind::Set {
@@ -207,11 +208,13 @@ impl Oracle {
             }
             EventKind::ReleaseCalled { attempt } => {
                 self.sound_loss.ended(&self.facts, attempt);
+                self.sound_votes.ended(&self.facts, attempt);
                 self.facts.beliefs.end(attempt, self.facts.now_ns);
                 self.observe_finish(attempt);
             }
             EventKind::LostDelivered { attempt } => {
                 self.sound_loss.reported(&self.facts, attempt);
+                self.sound_votes.ended(&self.facts, attempt);
                 self.facts.beliefs.end(attempt, self.facts.now_ns);
             }
             _ => self.observe_application(kind),
@@ -221,7 +224,13 @@ impl Oracle {
     /// Folds in an action of an application under its lease.
     fn observe_application(&mut self, kind: &EventKind) {
         match *kind {
-            EventKind::Checked { attempt, .. } => self.facts.checked(attempt),
+            EventKind::VotesChanged { attempt, confirmed, possible } => {
+                self.sound_votes.changed(&self.facts, attempt, (confirmed, possible));
+            }
+            EventKind::Checked { attempt, alive } => {
+                self.sound_loss.checked(&self.facts, attempt, alive);
+                self.facts.checked(attempt);
+            }
             EventKind::SectionLeft { attempt } => {
                 self.exclusive_section.left(&self.facts, attempt);
                 self.section_within_lease.left(attempt);
@@ -257,6 +266,7 @@ impl Oracle {
         }
         if facts.setting.is_judged(id.client) {
             facts.delivered(id, clock, deadline_local_ns);
+            self.sound_grant.delivered(facts, id, deadline_local_ns);
             self.sound_loss.delivered(facts, id);
             self.fenced_order.delivered(facts, id, fencing_token);
         }

@@ -146,6 +146,9 @@ pub(super) struct KeyLife {
     pub timed_ns: u64,
     /// Reading of the node's wall clock at `timed_ns`.
     pub timed_wall_ns: u64,
+    /// True if a command re-timed the key when it was there only because the node's clock had lost
+    /// time.
+    pub outlived: bool,
     /// Time at which the key ended; [`NEVER`] if it did not.
     pub ended_ns: u64,
     /// Expiry that the key last received, on the node's wall clock; [`NEVER`] if it has none.
@@ -160,6 +163,22 @@ pub(super) struct KeyLife {
     pub node_gained_ns: i64,
 }
 
+impl KeyLife {
+    /// Returns true if the key should have expired by `due_ns`, but now, at `now_ns`, the node's wall
+    /// clock reads `wall_ns` and has lost more than the drift of the lease.
+    pub(super) fn outlives(
+        &self,
+        attempt: &Attempt,
+        (now_ns, wall_ns): (u64, u64),
+        due_ns: u64,
+    ) -> bool {
+        let lived_ns = now_ns.saturating_sub(self.timed_ns) as i64;
+        let shown_ns = (wall_ns as i64).saturating_sub(self.timed_wall_ns as i64);
+        lived_ns.saturating_sub(shown_ns) > i64::try_from(attempt.drift_ns).unwrap_or(i64::MAX)
+            && due_ns.saturating_sub(self.timed_ns) > attempt.ttl_ns
+    }
+}
+
 const UNBORN: KeyLife = KeyLife {
     written_ns: NEVER,
     answered_ns: NEVER,
@@ -168,6 +187,7 @@ const UNBORN: KeyLife = KeyLife {
     set_ns: NEVER,
     timed_ns: NEVER,
     timed_wall_ns: 0,
+    outlived: false,
     ended_ns: NEVER,
     promised_wall_ms: NEVER,
     expiry_wall_ms: NEVER,

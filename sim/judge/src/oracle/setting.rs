@@ -40,6 +40,8 @@ pub(super) struct Setting {
     pub extends: bool,
     /// Maximum time for which a lease may be held, from its grant on, with all its extensions.
     pub hold_max_ns: u64,
+    /// Time that a lease must have left when it is delivered.
+    pub min_validity_ns: u64,
     /// Time within which a node has to answer.
     pub node_timeout_ns: u64,
     /// Time for which a client waits for an answer before it gives up the connection.
@@ -68,13 +70,15 @@ pub(super) struct Setting {
     pub wake_ns: u64,
     /// Bound within which a client that watches its lease notices that the keys of a majority are
     /// gone: a push, and two reads one after the other, each of which it may put off after pushes
-    /// without a loss.
+    /// without a loss. The push and the reads' replies may each wait for a sync.
     pub notice_ns: u64,
     /// Nodes that may restart behind a proxy.
     pub proxied: NodeIds,
     /// Nodes that may lose keys without a push: they restart behind a proxy, which keeps the
     /// connection, or their databases are swapped.
     pub silent: NodeIds,
+    /// True if the rates of all clocks stay within half the drift, and none is set.
+    pub steady: bool,
     /// True if connections are open when the run begins.
     pub warm: bool,
     /// Nodes that each client locks on.
@@ -121,9 +125,9 @@ impl Setting {
         let drift_ns = drift.of(scenario.fleet_max_ttl()).0;
         let mut steps = scenario.clients.iter().flat_map(Client::all_steps);
         let leases_most = u64::from(scenario.lock.extensions_max).saturating_add(1);
-        // A lease that is kept alive is bounded by time, not by the number of extensions.
+        // Extensions that keep a lease alive are bounded by time, not by their number.
         let kept_ns = steps.clone().filter_map(|step| step.acquire?.keep_alive);
-        let kept_ns = kept_ns.map(|at_most| at_most.0.saturating_add(ttl_ns)).max();
+        let kept_ns = kept_ns.map(|at_most| at_most.0).max();
         let further_names = PerClient::from_fn(|client| further_names(scenario, client));
         let is_further = |names: &PerNode<u8>| names.values().any(|count| *count > 0);
         Self {
@@ -132,7 +136,8 @@ impl Setting {
             hosts: scenario.host_count(),
             drift,
             extends: steps.any(|step| step.extend.is_some()),
-            hold_max_ns: ttl_ns.saturating_mul(leases_most).max(kept_ns.unwrap_or(0)),
+            hold_max_ns: ttl_ns.saturating_mul(leases_most).saturating_add(kept_ns.unwrap_or(0)),
+            min_validity_ns: scenario.lock.min_validity.0,
             node_timeout_ns,
             give_up_ns,
             retry_ns,
@@ -146,10 +151,11 @@ impl Setting {
             wake_ns: PACE_NS + 2 * IDLE_NS + retry_ns + 2 * attempt_ns,
             notice_ns: slack_ns
                 + 2 * round_trip_ns
-                + scenario.cluster.disk.sync_takes.0
+                + 2 * scenario.cluster.disk.sync_takes.0
                 + 2 * IDLE_NS,
             proxied: proxied(scenario),
             silent: proxied(scenario) | swapped(scenario),
+            steady: has_steady_clocks(scenario),
             warm: scenario.cluster.connections == Start::Warm,
             members: PerClient::from_fn(|client| scenario.members(client).into_iter().collect()),
             names_twice: further_names.values().any(is_further),
@@ -273,6 +279,20 @@ fn swapped(scenario: &Scenario) -> NodeIds {
         _ => None,
     });
     nodes_at(scenario, hosts.flatten())
+}
+
+/// Returns true if the rates of all clocks stay within half the drift, and none is set.
+fn has_steady_clocks(scenario: &Scenario) -> bool {
+    let mut clocks = scenario.cluster.clocks.values();
+    let most_ppm = i64::from(scenario.lock.drift.share_ppm / 2);
+    let mut kinds = scenario.faults.iter().map(|fault| &fault.kind);
+    clocks.all(|it| i64::from(it.rate_ppm).abs() <= most_ppm)
+        && !kinds.any(|kind| {
+            matches!(
+                kind,
+                FaultKind::ClockJump(_) | FaultKind::ClockRate(_) | FaultKind::ClockSlew(_)
+            )
+        })
 }
 
 fn nodes_at<'a>(scenario: &Scenario, hosts: impl Iterator<Item = &'a String>) -> NodeIds {

@@ -16,12 +16,17 @@
 //! again](super::extension) since the grant. The client had received their answers while its clock
 //! read less than the old deadline, and the clock still reads less now. The new deadline is at most
 //! T1 of the round + its TTL − drift, and is not yet reached (counterexamples E1, E3, E4, E5).
+//!
+//! Of clients of this project more is asked. A lease is not delivered with less time left than
+//! `min-validity`. An extension does not shorten its lease, and does not keep it for longer than the
+//! scenario allows (E8). No extension, and no SET that sets a missing key again, is written once the
+//! lease is over (E7).
 
 use super::facts::Facts;
 use super::ground::NEVER;
 use super::leases::Attempt;
 use super::verdict::{Blame, Blamed, Judgement, Violation};
-use crate::history::AttemptId;
+use crate::history::{AttemptId, OpKind};
 
 /// Judgement so far.
 #[derive(Debug, Default)]
@@ -57,6 +62,36 @@ impl SoundGrant {
             true => Judgement::Holds,
             false => violated(facts, id, |it| it.round.basis.began_ns),
         };
+    }
+
+    /// Judges the delivery of the lease of `id`.
+    pub(super) fn delivered(&mut self, facts: &Facts, id: AttemptId, deadline_local_ns: u64) {
+        let Some(attempt) = facts.leases.get(id) else { return };
+        let needed_ns = facts.setting.min_validity_ns;
+        let reads_ns = facts.lease_clock(id, attempt);
+        if facts.setting.is_ours(id.client)
+            && reads_ns.saturating_add(needed_ns) > deadline_local_ns
+            && !self.0.is_violated()
+        {
+            self.0 = violated(facts, id, |it| it.began_ns);
+        }
+    }
+
+    /// Judges a command of the attempt `id`, which is written now.
+    pub(super) fn written(&mut self, facts: &Facts, id: AttemptId, op: OpKind) {
+        let Some(attempt) = facts.leases.get(id) else { return };
+        // A process may stop between its last look at the clock and the SET.
+        let is_late_by_a_stop =
+            op == OpKind::Set && facts.processes.runs_since_ns(id.client) == facts.now_ns;
+        if matches!(op, OpKind::Extend | OpKind::Set)
+            && facts.setting.is_ours(id.client)
+            && attempt.decided_ns != NEVER
+            && facts.lease_clock(id, attempt) >= attempt.deadline_local_ns
+            && !is_late_by_a_stop
+            && !self.0.is_violated()
+        {
+            self.0 = violated(facts, id, |it| it.round.basis.began_ns);
+        }
     }
 
     pub(super) fn judge(&self) -> Judgement {
@@ -98,8 +133,12 @@ fn is_sound_extension(facts: &Facts, id: AttemptId, deadline_local_ns: u64) -> b
     let is_within_ttl = deadline_local_ns <= expiry_ns.saturating_sub(round.basis.drift_ns);
     let now_local_ns = facts.lease_clock(id, attempt);
     let is_in_time = now_local_ns < attempt.deadline_local_ns;
+    let latest_ns = attempt.t1_local_ns.saturating_add(facts.setting.hold_max_ns);
+    let is_within_bounds = !facts.setting.is_ours(id.client)
+        || (attempt.deadline_local_ns..=latest_ns).contains(&deadline_local_ns);
     round.basis.began_ns != NEVER
         && has_majority
+        && is_within_bounds
         && is_within_ttl
         && is_in_time
         && now_local_ns < deadline_local_ns

@@ -9,6 +9,9 @@
 //!   of the nodes that lack the key have been available to the client (see
 //!   [`Facts::available_since_ns`]) that their replies prove the loss.
 //!
+//! - A lease is reported as lost before its deadline has passed, while its process runs, and no check
+//!   after the deadline says that it is alive (counterexample K6).
+//!
 //! Judged are clients of this project alone, the second rule only for those that hear pushes. A node
 //! counts for the second rule only if its first host is still its master, because clients may not
 //! know of another one, and if it loses no key without a push
@@ -20,18 +23,14 @@
 
 use super::facts::Facts;
 use super::ground::NEVER;
+use super::key_losses::{attends_since_ns, has_had, has_kept, lacks_since_ns};
 use super::leases::Attempt;
 use super::verdict::{Blamed, Judgement, Violation};
-use crate::history::{AttemptId, ClientId, NodeId};
+use crate::history::{AttemptId, ClientId};
 use crate::ids::PerNode;
 
 /// A lease is reported as lost this long before its deadline, at the earliest.
 const MARGIN_NS: u64 = 2_000_000;
-
-/// Time after the grant for which a lease is not watched: at least this long, and this fraction of
-/// its TTL.
-const UNWATCHED_LEAST_NS: u64 = 50_000_000;
-const UNWATCHED: u64 = 20;
 
 /// Leases of which no loss was reported yet, and the judgement so far.
 #[derive(Debug)]
@@ -74,6 +73,13 @@ impl SoundLoss {
         self.ended(facts, id);
     }
 
+    /// Judges the answer to a check of the lease of `id`.
+    pub(super) fn checked(&mut self, facts: &Facts, id: AttemptId, alive: bool) {
+        if alive && facts.setting.is_ours(id.client) && over_since_ns(facts, id) != NEVER {
+            self.violated(id, over_since_ns(facts, id), facts.now_ns);
+        }
+    }
+
     /// Judges the end of the lease of `id`: it was released, or reported as lost.
     pub(super) fn ended(&mut self, facts: &Facts, id: AttemptId) {
         if let Some(place) = self.held.iter().position(|it| *it == id) {
@@ -100,8 +106,15 @@ impl SoundLoss {
     /// Records a violation if the lease of `id`, which was held until now, has been lost for too long.
     fn judge_notice(&mut self, facts: &Facts, id: AttemptId) {
         let Some(attempt) = facts.leases.get(id) else { return };
-        let is_over = facts.lease_clock(id, attempt) >= attempt.deadline_local_ns;
-        if is_over || !facts.setting.hears(id.client) {
+        let over_ns = over_since_ns(facts, id);
+        if over_ns != NEVER {
+            let runs_ns = facts.processes.runs_since_ns(id.client);
+            if over_ns < facts.now_ns && runs_ns <= over_ns {
+                self.violated(id, over_ns, facts.now_ns);
+            }
+            return;
+        }
+        if !facts.setting.hears(id.client) {
             return;
         }
         let lost_ns = lost_since_ns(facts, id, attempt);
@@ -109,14 +122,7 @@ impl SoundLoss {
             return;
         }
         self.found.held();
-        let unwatched_ns = UNWATCHED_LEAST_NS.max(attempt.ttl_ns / UNWATCHED);
-        let notice_ns = facts.setting.notice_ns;
-        let has_passed = |since_ns: u64, bound_ns: u64| {
-            let passed_ns = facts.now_ns.saturating_sub(since_ns);
-            passed_ns.min(facts.by_clock_of(id.client, passed_ns)) > bound_ns
-        };
-        let is_watched = has_passed(attempt.decided_ns, unwatched_ns.saturating_add(notice_ns));
-        if is_watched && has_passed(lost_ns, notice_ns) {
+        if has_had(facts, (id, attempt), lost_ns, facts.setting.notice_ns) {
             self.violated(id, lost_ns, facts.now_ns);
         }
     }
@@ -131,11 +137,8 @@ impl SoundLoss {
 
 /// Returns true if a majority has had the key of `id` without interruption since the grant.
 fn is_kept_by_a_majority(facts: &Facts, id: AttemptId, attempt: &Attempt) -> bool {
-    let has_kept = |node: &NodeId| {
-        let key = facts.leases.key(id, *node);
-        key.is_some_and(|key| key.end.is_none() && key.set_ns <= attempt.decided_ns)
-    };
-    let kept = facts.setting.members(id.client).iter().filter(has_kept).count();
+    let members = facts.setting.members(id.client);
+    let kept = members.iter().filter(|node| has_kept(facts, id, attempt, *node)).count();
     kept >= attempt.needed as usize
 }
 
@@ -154,26 +157,15 @@ fn lost_since_ns(facts: &Facts, id: AttemptId, attempt: &Attempt) -> u64 {
     since_ns.sort_unstable();
     let others = (members.count() + 1).saturating_sub(attempt.needed) as usize;
     let known_by = others.checked_sub(1).and_then(|place| since_ns.get(place));
-    let runs_ns = match facts.processes.runs_since_ns(id.client) {
-        0 => 0,
-        runs_ns => runs_ns.saturating_add(facts.setting.heal_ns),
-    };
-    known_by.map_or(NEVER, |known_ns| (*known_ns).max(runs_ns))
+    known_by.map_or(NEVER, |known_ns| (*known_ns).max(attends_since_ns(facts, id.client)))
 }
 
-/// Returns since when `node` has lacked the key of `id` and could have shown it to the client;
-/// [`NEVER`] if it has the key, or cannot show anything.
-fn lacks_since_ns(facts: &Facts, id: AttemptId, node: NodeId) -> u64 {
-    let is_replaced = facts.master(node) != node.first_host();
-    if is_replaced || facts.setting.silent.contains(node) || facts.times_out_early(id.client, node)
-    {
+/// Returns since when the lease of `id` has been over by the client's clock; [`NEVER`] if it is not.
+fn over_since_ns(facts: &Facts, id: AttemptId) -> u64 {
+    let Some(attempt) = facts.leases.get(id) else { return NEVER };
+    if facts.lease_clock(id, attempt) < attempt.deadline_local_ns {
         return NEVER;
     }
-    let lacks_ns = match facts.leases.key(id, node) {
-        Some(key) if key.end.is_some() => key.ended_ns,
-        Some(key) if key.set_ns != NEVER => NEVER,
-        _ => 0,
-    };
-    let works_ns = facts.reach.works_since_ns(id.client, node);
-    lacks_ns.max(works_ns).max(facts.available_since_ns(id.client, node))
+    let clock = facts.clocks.segment(facts.setting.client_host(id.client), attempt.clock);
+    clock.true_at(attempt.deadline_local_ns).unwrap_or(facts.now_ns).min(facts.now_ns)
 }

@@ -3,7 +3,8 @@
 //! For each attempt whose outcome is `Taken`, a majority of the configured nodes refused its SET
 //! because of keys of one other attempt. If any attempt of a run reports `Taken`, some attempt of
 //! the run was granted the lock; this rule does not apply if a fault began, if an attempt was
-//! cancelled, too slow or refused by quarantine, or if clients have different lists of nodes or two
+//! cancelled, too slow or refused by quarantine, if a client's clock is so fast that a round trip
+//! exceeds the node timeout, or if clients have different lists of nodes or two
 //! names of one. And a client that asks at once (`try_acquire`) does not stop at a split vote before
 //! its attempts are used up.
 //!
@@ -44,6 +45,7 @@ impl SoundRefusal {
     /// Judges the first settlement of an attempt.
     pub(super) fn settled(&mut self, facts: &Facts, id: AttemptId, outcome: Settlement) {
         match outcome {
+            Settlement::TooFewNodes if is_impatient(facts, id) => self.grant_or_excuse_seen = true,
             Settlement::Split | Settlement::Taken | Settlement::TooFewNodes => {}
             Settlement::Cancelled
             | Settlement::Granted
@@ -112,4 +114,9 @@ fn is_taken(facts: &Facts, id: AttemptId) -> bool {
         facts.setting.votes(id.client, nodes.collect())
     };
     holders.values().filter(is_other).any(|holder| votes_for(holder) >= needed)
+}
+
+/// Returns true if a round trip to a node exceeds the node timeout by the client's clock alone.
+fn is_impatient(facts: &Facts, id: AttemptId) -> bool {
+    facts.setting.members(id.client).iter().any(|node| facts.times_out_early(id.client, node))
 }

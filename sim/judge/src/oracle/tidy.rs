@@ -26,7 +26,7 @@
 //! more time than the drift of the lease, the clock is to blame: the key would have expired.
 //! Otherwise only the client is to blame.
 
-use super::facts::{Facts, since};
+use super::facts::Facts;
 use super::ground::NEVER;
 use super::verdict::{Blame, Blamed, Judgement, Violation};
 use crate::history::{AttemptId, NodeId, NodeIds, Writer};
@@ -155,15 +155,13 @@ fn may_have_lost_the_release(facts: &Facts, id: AttemptId, node: NodeId) -> bool
 }
 
 /// Returns true if nothing but its expiry had to remove the key of `id` from `node` by `due_ns`, and
-/// the node's clock, which lost more than the drift of the lease, kept the key from expiring.
+/// the node's clock, which lost more than the drift of the lease, kept the key from expiring, now or
+/// when an extension re-timed it.
 fn outlives_its_ttl(facts: &Facts, id: AttemptId, node: NodeId, due_ns: u64) -> bool {
     let (Some(key), Some(attempt)) = (facts.leases.key(id, node), facts.leases.get(id)) else {
         return false;
     };
-    let lived_ns = since(key.timed_ns, facts.now_ns);
-    let lost_ns = lived_ns.saturating_sub(since(key.timed_wall_ns, facts.node_wall_ns(node)));
-    lost_ns > i64::try_from(attempt.drift_ns).unwrap_or(i64::MAX)
-        && due_ns.saturating_sub(key.timed_ns) > attempt.ttl_ns
+    key.outlived || key.outlives(attempt, (facts.now_ns, facts.node_wall_ns(node)), due_ns)
 }
 
 /// Returns the time by which the key of `id` has to be gone from `node`; [`NEVER`] while nothing

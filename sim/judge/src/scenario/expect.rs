@@ -49,11 +49,14 @@ pub enum Property {
     SoundRefusal,
     /// A report that a lease is lost is true, and comes soon after the loss.
     SoundLoss,
+    /// The nodes that a client counts as having the key of its lease have it, and those that it
+    /// counts as lacking the key lack it.
+    SoundVotes,
 }
 
 impl Property {
     /// All properties, in the order of reports.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::MutualExclusion,
         Self::ExclusiveSection,
         Self::SectionWithinLease,
@@ -67,6 +70,7 @@ impl Property {
         Self::FaultTolerant,
         Self::SoundRefusal,
         Self::SoundLoss,
+        Self::SoundVotes,
     ];
 
     /// Returns the name in scenarios and reports.
@@ -86,6 +90,7 @@ impl Property {
             Self::FaultTolerant => "fault-tolerant",
             Self::SoundRefusal => "sound-refusal",
             Self::SoundLoss => "sound-loss",
+            Self::SoundVotes => "sound-votes",
         }
     }
 }

@@ -9,6 +9,7 @@ mod inputs;
 use lock_judge::history::{AttemptId, BasedOn, ClientId, FencingToken, HostId, NodeId};
 use lock_judge::ids::{ConnectionId, IdVec, PerNode};
 use lock_judge::scenario::AttemptStep;
+use redlock_protocol::Votes;
 
 use crate::plan::{Plan, PlannedOp, Script};
 use crate::subject::{Action, Now, Route, Subject};
@@ -71,6 +72,8 @@ pub(super) struct Process {
     /// Time at which the subject next needs a timeout, as of the end of the latest call of `run`.
     subject_due_boot_ns: Option<u64>,
     eligible_from_ns: IdVec<NodeId, u64>,
+    /// What the subject knew of the keys of its lease when it was last recorded.
+    known_votes: Votes,
     pub(super) done: bool,
     pub(super) got_lease: bool,
 }
@@ -101,6 +104,7 @@ impl Process {
             timer_at_ns: u64::MAX,
             subject_due_boot_ns: None,
             eligible_from_ns: IdVec::new(),
+            known_votes: Votes::default(),
             done: false,
             got_lease: false,
         }
@@ -152,6 +156,7 @@ impl Process {
         if world.clients.is_dead(self.client) {
             self.done = true;
         } else if world.clients.can_run(self.client) {
+            self.tell_votes(world);
             self.arm_timer(world);
         }
     }
@@ -187,6 +192,11 @@ impl Process {
         }
         if self.use_lock(world) {
             return true;
+        }
+        // The step that the application was about to take may have been the one before which a fault
+        // stops the process.
+        if !world.clients.can_run(self.client) {
+            return false;
         }
         if let Some(input) = world.clients.first_input(self.client) {
             self.take_in(world, input);

@@ -9,6 +9,7 @@ use std::task::Waker;
 
 use lock_judge::history::{AttemptId, ClientId, ClockKind, EventKind, FencingToken, NodeIds};
 use lock_judge::ids::{ConnectionId, IdVec, PerNode, ServerId};
+use lock_judge::scenario::Property;
 use redlock_client::OwnerToken;
 use redlock_client::environment::BoxFuture;
 
@@ -93,6 +94,9 @@ pub(super) struct ClientHost {
     pub(super) draws: u32,
 }
 
+/// Properties about what the client tells nobody by itself: its knowledge of the keys of a lease.
+const UNJUDGED: [Property; 1] = [Property::SoundVotes];
+
 /// Due time of a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
@@ -111,7 +115,7 @@ pub(super) struct Timer {
 impl Shared {
     pub(super) fn new(plan: Plan, seed: u64, keeps: bool) -> Self {
         let plan = Arc::new(plan);
-        let mut world = World::new(Arc::clone(&plan));
+        let mut world = World::new(Arc::clone(&plan), &UNJUDGED);
         world.begin(seed, keeps);
         world.wire = Some(Box::new(Wire::default()));
         let clients = world.clients.ids().map(|_| ClientHost::default()).collect();

@@ -61,6 +61,7 @@ pub(super) fn tell(
             (unsound_refusal(timeline, violation), refused(timeline, violation.first))
         }
         Property::SoundLoss => unsound_loss(timeline, violation),
+        Property::SoundVotes => unsound_votes(timeline, violation),
         Property::MutualExclusion | Property::ExclusiveSection => {
             (format!("{first} overlaps another lease at {at}"), Vec::new())
         }
@@ -247,8 +248,24 @@ fn unsound_loss(timeline: &Timeline<'_>, violation: &Violation) -> (String, Vec<
     } else {
         format!("{name} was lost by {from}, but its client did not report it before {to}")
     };
-    let keys = timeline.keys.iter().filter(|key| key.writer == Writer::Attempt(violation.first));
-    (headline, keys.map(|key| life(timeline, key)).collect())
+    (headline, lives_of(timeline, violation.first))
+}
+
+fn unsound_votes(timeline: &Timeline<'_>, violation: &Violation) -> (String, Vec<Clause>) {
+    let name = timeline.name(violation.first);
+    let (from, to) = (text::instant(violation.from_ns), text::instant(violation.to_ns));
+    let headline = if violation.from_ns == violation.to_ns {
+        format!("at {to} the client of {name} called a node without its key, which had kept it")
+    } else {
+        format!("from {from} to {to} the client of {name} was wrong about which nodes had its key")
+    };
+    (headline, lives_of(timeline, violation.first))
+}
+
+/// Returns a clause for each key of the attempt `id`.
+fn lives_of(timeline: &Timeline<'_>, id: AttemptId) -> Vec<Clause> {
+    let keys = timeline.keys.iter().filter(|key| key.writer == Writer::Attempt(id));
+    keys.map(|key| life(timeline, key)).collect()
 }
 
 fn refused(timeline: &Timeline<'_>, id: AttemptId) -> Vec<Clause> {

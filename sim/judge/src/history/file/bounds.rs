@@ -146,6 +146,11 @@ impl Bounds<'_> {
             | EventKind::SectionEntered { attempt }
             | EventKind::SectionLeft { attempt }
             | EventKind::ReadDone { attempt, .. } => self.attempt(attempt),
+            EventKind::VotesChanged { attempt, confirmed, possible } => {
+                self.attempt(attempt)?;
+                self.counted(confirmed)?;
+                self.counted(possible)
+            }
             of_extension => self.of_extension(of_extension),
         }
     }

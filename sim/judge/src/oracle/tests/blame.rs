@@ -1,6 +1,6 @@
 //! Tests that blame follows the key.
 
-use super::tale::{C1, C1_AGAIN, C2, C3, Tale, host, node};
+use super::tale::{C1, C1_AGAIN, C2, C3, MS, Tale, host, node};
 use crate::history::{Answer, ClockKind, EventKind, HostId, KeyEnd, OpKind, Writer};
 use crate::oracle::Judgement;
 use crate::scenario::Property::{ExclusiveSection, MutualExclusion, OwnerOnly, SoundGrant};
@@ -200,6 +200,20 @@ fn two_clocks_that_exceed_it_only_together_are_both_blamed() {
     tale.runs_at(C, ClockKind::Wall, 6_000_000).runs_at(host(C1), ClockKind::Boot, -6_000_000);
     tale.acquires(C1, "ABC").at(9_942).expires(C1, "C").at(9_945).acquires(C2, "CDE").at(20_000);
     assert_eq!(tale.blame(MutualExclusion), ["clock(C)", "clock(c1)"]);
+}
+
+#[test]
+fn what_the_node_rounds_off_is_part_of_the_allowance() {
+    let blame = |rate_ppb| {
+        let mut tale = Tale::new();
+        tale.runs_at(host(C1), ClockKind::Boot, rate_ppb).at_ns(1_800_000).begins(C1);
+        let deadline_ns = tale.deadline_ns(C1);
+        tale.at_ns(1_900_000).sets(C1, "ABC").decides(C1, "ABC");
+        tale.delivers_until(C1, deadline_ns + 5 * MS, 0);
+        tale.at(10_001).expires(C1, "ABC").acquires(C2, "ABC").at(30_000).blame(MutualExclusion)
+    };
+    assert_eq!(blame(-10_150_000), ["clock(c1)"]);
+    assert_eq!(blame(-10_050_000), ["none"]);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::tale::{C1, MS, Tale, host};
 use crate::history::{ClockKind, EventKind, FaultId, KeyEnd, Writer};
 use crate::oracle::Judgement;
 use crate::scenario::Property::SoundLoss;
+use crate::scenario::Span;
 
 /// C1 is granted the lock at 2 ms by all five nodes.
 fn granted() -> Tale {
@@ -105,4 +106,37 @@ fn a_slow_clock_measures_the_bound() {
     tale.runs_at(host(C1), ClockKind::Boot, -900_000_000).at(2_000);
     tale.ends_key(C1, "ABC", KeyEnd::Evicted, Writer::Nobody);
     assert_eq!(tale.at(4_000).loses(C1).finds(SoundLoss), Judgement::Holds);
+}
+
+#[test]
+fn a_lease_is_reported_as_lost_by_its_deadline() {
+    let late = granted().at(9_899).loses(C1).violation(SoundLoss);
+    assert_eq!((late.from_ns, late.to_ns), (9_898 * MS, 9_899 * MS));
+    assert!(granted().at(9_899).releases(C1).finds(SoundLoss).is_violated());
+    assert_eq!(granted().at(9_898).loses(C1).finds(SoundLoss), Judgement::Vacuous);
+    let mut stopped = granted();
+    stopped.at(9_000).stops(C1).at(11_000).continues(C1);
+    assert_eq!(stopped.loses(C1).finds(SoundLoss), Judgement::Vacuous);
+}
+
+#[test]
+fn a_check_after_the_deadline_says_that_the_lease_is_over() {
+    let checked = |ms, alive| {
+        let mut tale = granted();
+        tale.at(9_000).stops(C1).at(ms).continues(C1);
+        tale.tell(EventKind::Checked { attempt: C1, alive }).loses(C1).finds(SoundLoss)
+    };
+    assert!(checked(9_898, true).is_violated());
+    assert_eq!(checked(9_898, false), Judgement::Vacuous);
+    assert_eq!(checked(9_897, true), Judgement::Vacuous);
+}
+
+#[test]
+fn a_push_and_a_reply_may_each_wait_for_a_sync() {
+    let mut tale = evicted("ABC");
+    tale.scenario.cluster.disk.sync_takes = Span::from_ms(300);
+    assert_eq!(tale.at(2_274 + 600).loses(C1).finds(SoundLoss), Judgement::Holds);
+    let mut tale = evicted("ABC");
+    tale.scenario.cluster.disk.sync_takes = Span::from_ms(300);
+    assert!(tale.at(2_275 + 600).loses(C1).finds(SoundLoss).is_violated());
 }

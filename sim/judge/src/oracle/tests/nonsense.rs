@@ -184,6 +184,9 @@ fn of_applications() -> BoxedStrategy<EventKind> {
         attempt().prop_map(|attempt| EventKind::ReleaseCalled { attempt }),
         attempt().prop_map(|attempt| EventKind::LostDelivered { attempt }),
         attempt().prop_map(|attempt| EventKind::Checked { attempt, alive: true }),
+        (attempt(), nodes(), nodes()).prop_map(|(attempt, confirmed, possible)| {
+            EventKind::VotesChanged { attempt, confirmed, possible }
+        }),
         attempt().prop_map(|attempt| EventKind::SectionEntered { attempt }),
         attempt().prop_map(|attempt| EventKind::SectionLeft { attempt }),
         attempt().prop_map(|attempt| EventKind::ReadDone { attempt, version: 0 }),

@@ -262,6 +262,23 @@ fn a_quarantine_on_a_slow_clock_is_blamed_on_that_clock() {
 }
 
 #[test]
+fn a_quarantine_lasts_until_the_clock_as_it_runs_now_has_passed_its_end() {
+    let waits = |until_ms: u64| {
+        let mut tale = Tale::new();
+        tale.runs_at(host(PROBE), ClockKind::Boot, 1_000_000_000).at(1_000).heals();
+        let from_local_ns = tale.reads_ns(host(PROBE), ClockKind::Boot) + 8_000 * MS;
+        for at in ['A', 'B', 'C'] {
+            let (client, node) = (PROBE.client, node(at));
+            tale.tell(EventKind::Eligible { client, node, from_local_ns });
+        }
+        tale.at(2_000).runs_at(host(PROBE), ClockKind::Boot, 0);
+        tale.at(until_ms + BOUND_MS).finds(DeadlockFree)
+    };
+    assert_eq!(waits(8_000), Judgement::Vacuous);
+    assert!(waits(8_001).is_violated());
+}
+
+#[test]
 fn clocks_that_kept_keys_too_long_are_blamed_after_their_end() {
     let steps = |by_ms: i64| {
         let mut tale = Tale::new();

@@ -1,7 +1,7 @@
 //! Tests of sound-refusal.
 
-use super::tale::{C1, C1_AGAIN, C2, C3, Tale};
-use crate::history::{AttemptId, EventKind, FaultId, Settlement};
+use super::tale::{C1, C1_AGAIN, C2, C3, Tale, host};
+use crate::history::{AttemptId, ClockKind, EventKind, FaultId, Settlement};
 use crate::oracle::Judgement;
 use crate::scenario::Property::SoundRefusal;
 
@@ -77,4 +77,16 @@ fn who_asks_at_once_does_not_stop_at_a_split_vote() {
         tale.begins(id).settles(id, Settlement::Split);
     }
     assert_eq!(tale.with_c1_at_once().finds(SoundRefusal), Judgement::Vacuous);
+}
+
+#[test]
+fn a_clock_that_makes_every_answer_late_excuses_that_nobody_gets_the_lock() {
+    let judged = |rate_ppb| {
+        let mut tale = turned_away(["ABC", "DE"], Settlement::Taken);
+        tale.scenario.cluster.network.delay = "20ms".parse().expect("a delay");
+        tale.runs_at(host(C2), ClockKind::Boot, rate_ppb).settles(C2, Settlement::TooFewNodes);
+        tale.finds(SoundRefusal)
+    };
+    assert!(judged(0).is_violated());
+    assert_eq!(judged(500_000_000), Judgement::Holds);
 }

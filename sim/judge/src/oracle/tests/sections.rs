@@ -1,7 +1,7 @@
 //! Tests of exclusive sections and sound grants.
 
 use super::tale::{C1, C2, MS, Tale, node};
-use crate::history::{Answer, CommandId, EventKind, NodeIds, OpKind, Writer};
+use crate::history::{Answer, CommandId, EventKind, KeyEnd, NodeIds, OpKind, Writer};
 use crate::oracle::Judgement;
 use crate::scenario::Property::{
     ExclusiveSection, MutualExclusion, SectionWithinLease, SoundGrant,
@@ -209,4 +209,18 @@ fn a_lease_without_ttl_on_one_node_is_sound() {
         deadline_local_ns: u64::MAX,
     });
     assert_eq!(tale.finds(SoundGrant), Judgement::Holds);
+}
+
+#[test]
+fn a_section_that_outlasts_its_lease_by_a_moment_is_the_applications_fault() {
+    let mut tale = Tale::new();
+    tale.acquires(C1, "ABC").enters(C1).at(500).ends_key(
+        C1,
+        "ABC",
+        KeyEnd::Evicted,
+        Writer::Nobody,
+    );
+    tale.at(510).acquires(C2, "ABC").enters(C2).loses(C1).at(600).leaves(C2);
+    assert_eq!(tale.finds(MutualExclusion), Judgement::Holds);
+    assert_eq!(tale.blame(ExclusiveSection), ["application"]);
 }

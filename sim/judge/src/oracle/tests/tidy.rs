@@ -374,3 +374,17 @@ fn a_clock_that_was_set_back_is_blamed_for_what_outlives_its_ttl() {
     tale.steps(node('C').first_host(), ClockKind::Wall, -20_000);
     assert_eq!(tale.at(15_000).blame(Tidy), ["none"]);
 }
+
+#[test]
+fn a_clock_is_blamed_for_what_could_be_extended_after_its_ttl() {
+    let extended_late = |by_ms: i64| {
+        let mut tale = Tale::new();
+        tale.acquires(C1, "ABC").at(50).tell(EventKind::NodeStalled { node: node('C') });
+        tale.steps(node('C').first_host(), ClockKind::Wall, by_ms).begins_extension(C1);
+        tale.at(100).releases(C1).unlocks(C1, "AB");
+        tale.at(12_000).tell(EventKind::NodeUnstalled { node: node('C') }).retimes(C1, C1, "C");
+        tale.at(15_000).blame(Tidy)
+    };
+    assert_eq!(extended_late(-20_000), ["clock(C)"]);
+    assert_eq!(extended_late(-100), ["none"]);
+}

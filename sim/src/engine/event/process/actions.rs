@@ -2,6 +2,7 @@
 
 use lock_judge::history::{AttemptId, BasedOn, EventKind, NodeIds, OpKind, Settlement};
 use lock_judge::scenario::AttemptStep;
+use redlock_protocol::Votes;
 
 use super::{Held, Process, Waiting};
 use crate::choice::{Choice, Label};
@@ -160,5 +161,6 @@ impl Process {
         }
         let (lost, seen, in_section) = (false, BasedOn::NOTHING, false);
         self.held = Some(Held { attempt, fencing_token, lost, seen, in_section });
+        self.known_votes = Votes::default();
     }
 }

@@ -4,7 +4,7 @@ use lock_judge::history::{Answer, BasedOn, ClockKind, EventKind, OpKind};
 use lock_judge::ids::ConnectionId;
 use lock_judge::scenario::AttemptStep;
 
-use super::{Process, Waiting};
+use super::{Held, Process, Waiting};
 use crate::subject::{Now, Reply, ReplyValue, Subject};
 use crate::world::{ConnectionState, Due, Input, World};
 
@@ -133,6 +133,18 @@ impl Process {
         if at_ns != u64::MAX {
             let what = Due::Timer { client: self.client, serial: self.timer_serial };
             world.agenda.schedule(at_ns.max(world.now_ns()), what);
+        }
+    }
+
+    /// Records what the client knows of the keys of a lease that it watches, if that has changed.
+    pub(super) fn tell_votes(&mut self, world: &mut World) {
+        let Some(Held { attempt, lost: false, .. }) = self.held else { return };
+        let Some(votes) = self.subject.watched_votes(self.now(world)) else { return };
+        if votes != self.known_votes {
+            self.known_votes = votes;
+            let [confirmed, possible] =
+                [votes.confirmed, votes.possible].map(|places| self.members_at(places));
+            world.record(EventKind::VotesChanged { attempt, confirmed, possible });
         }
     }
 

@@ -70,6 +70,18 @@ impl Tale {
         self.at_ns(t1_ns + 2 * MS).decides(id, nodes).delivers(id)
     }
 
+    /// Adds a report on the keys of the lease.
+    pub(in crate::oracle::tests) fn knows(
+        &mut self,
+        id: AttemptId,
+        confirmed: &str,
+        possible: &str,
+    ) -> &mut Self {
+        let [confirmed, possible] =
+            [confirmed, possible].map(|nodes| nodes.chars().map(node).collect::<NodeIds>());
+        self.tell(EventKind::VotesChanged { attempt: id, confirmed, possible })
+    }
+
     /// Begins an extension now, with the usual TTL.
     pub(in crate::oracle::tests) fn begins_extension(&mut self, id: AttemptId) -> &mut Self {
         let t1_local_ns = self.reads_ns(host(id), self.clock);

@@ -1,0 +1,126 @@
+//! What a client says about the nodes that have the key of its lease is true.
+//!
+//! A client that watches a lease reports which nodes are *confirmed* to have its key, and which are
+//! *possible*: not known to lack it. A report stands until the next one, and until the lease ends.
+//!
+//! - A node that has had the key without interruption since the grant is possible.
+//! - A node that lacks the key, and can show it, is not confirmed for longer than
+//!   [`Setting::notice_ns`](super::setting::Setting).
+//! - A node that has the key without interruption, answers, and pushes is confirmed within that time
+//!   and the interval of reads that nobody answered. This is not judged if a clock is wrong: a client
+//!   does not rely on a node that seems to push late.
+//!
+//! Which nodes can show what, and since when, is as for [sound-loss](super::sound_loss). The property
+//! judges one node where sound-loss judges a majority, so it notices more. It is vacuous if no client
+//! reports anything. Nothing excuses a violation.
+
+use super::facts::Facts;
+use super::ground::NEVER;
+use super::key_losses::{answers_since_ns, attends_since_ns, has_had, has_kept, lacks_since_ns};
+use super::leases::Attempt;
+use super::verdict::{Blamed, Judgement, Violation};
+use crate::history::{AttemptId, ClientId, NodeId, NodeIds};
+
+/// Interval after which a client repeats a read that was not answered.
+const READ_AGAIN_NS: u64 = 1_000_000_000;
+
+/// The last report on a lease.
+#[derive(Clone, Copy, Debug)]
+struct Report {
+    id: AttemptId,
+    confirmed: NodeIds,
+    at_ns: u64,
+}
+
+/// The last report on each lease that is held, and the judgement so far.
+#[derive(Debug)]
+pub(super) struct SoundVotes {
+    reports: Vec<Report>,
+    found: Judgement,
+}
+
+impl SoundVotes {
+    pub(super) fn new() -> Self {
+        Self { reports: Vec::with_capacity(16), found: Judgement::Vacuous }
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.reports.clear();
+        self.found = Judgement::Vacuous;
+    }
+
+    /// Judges a new report on the lease of `id`, and the one before it, which stood until now.
+    pub(super) fn changed(
+        &mut self,
+        facts: &Facts,
+        id: AttemptId,
+        (confirmed, possible): (NodeIds, NodeIds),
+    ) {
+        if !facts.setting.has_one_membership() || !facts.setting.is_judged(id.client) {
+            return;
+        }
+        self.ended(facts, id);
+        if let Some(attempt) = facts.leases.get(id) {
+            let members = facts.setting.members(id.client).iter();
+            let mut kept = members.filter(|node| has_kept(facts, id, attempt, *node));
+            if kept.any(|node| !possible.contains(node)) {
+                self.violated(id, facts.now_ns, facts.now_ns);
+            }
+            self.found.held();
+            self.reports.push(Report { id, confirmed, at_ns: facts.now_ns });
+        }
+    }
+
+    /// Judges the last report on the lease of `id`: it ends, or there is a new report.
+    pub(super) fn ended(&mut self, facts: &Facts, id: AttemptId) {
+        let Some(place) = self.reports.iter().position(|it| it.id == id) else { return };
+        let report = self.reports.swap_remove(place);
+        let Some(attempt) = facts.leases.get(id) else { return };
+        if facts.lease_clock(id, attempt) >= attempt.deadline_local_ns {
+            return;
+        }
+        for node in facts.setting.members(id.client).iter() {
+            let (wrong_ns, bound_ns) = match report.confirmed.contains(node) {
+                true => (lacks_since_ns(facts, id, node), facts.setting.notice_ns),
+                false => (
+                    confirms_since_ns(facts, (id, attempt), node).max(report.at_ns),
+                    facts.setting.notice_ns + READ_AGAIN_NS,
+                ),
+            };
+            let wrong_ns = wrong_ns.max(attends_since_ns(facts, id.client));
+            if wrong_ns != NEVER && has_had(facts, (id, attempt), wrong_ns, bound_ns) {
+                self.violated(id, wrong_ns, facts.now_ns);
+            }
+        }
+    }
+
+    /// Judges the leases of `client`, whose process dies now.
+    pub(super) fn killed(&mut self, facts: &Facts, client: ClientId) {
+        while let Some(report) = self.reports.iter().find(|it| it.id.client == client) {
+            self.ended(facts, report.id);
+        }
+    }
+
+    /// Returns the judgement of a finished run.
+    pub(super) fn judge(&mut self, facts: &Facts) -> Judgement {
+        while let Some(report) = self.reports.first() {
+            self.ended(facts, report.id);
+        }
+        self.found
+    }
+
+    fn violated(&mut self, id: AttemptId, from_ns: u64, at_ns: u64) {
+        if !self.found.is_violated() {
+            let found = Violation::of_one(id, at_ns, Blamed::NONE);
+            self.found = Judgement::Violated(Violation { from_ns, ..found });
+        }
+    }
+}
+
+/// Returns since when `node` could have confirmed that it has the key of `id`; [`NEVER`] if it cannot.
+fn confirms_since_ns(facts: &Facts, (id, attempt): (AttemptId, &Attempt), node: NodeId) -> u64 {
+    let can_confirm = facts.setting.hears(id.client)
+        && facts.setting.steady
+        && has_kept(facts, id, attempt, node);
+    if can_confirm { answers_since_ns(facts, id.client, node) } else { NEVER }
+}

@@ -1,0 +1,94 @@
+//! Tests of what sound-grant asks of the clients of this project alone.
+
+use super::tale::{C1, Tale};
+use crate::history::OpKind;
+use crate::oracle::Judgement;
+use crate::scenario::Property::SoundGrant;
+use crate::scenario::Span;
+
+/// C1 believes from 2 ms to 9 898 ms.
+fn c1_holds() -> Tale {
+    let mut tale = Tale::new();
+    tale.with_extensions(3).acquires(C1, "ABC");
+    tale
+}
+
+#[test]
+fn an_extension_that_shortens_its_lease_is_unsound() {
+    let judged = |less_ns: u64| {
+        let mut tale = c1_holds();
+        tale.at(5_000).begins_extension(C1).at(5_001).retimes(C1, C1, "ABC");
+        let until_ns = tale.deadline_ns(C1) - less_ns;
+        tale.at(5_002).succeeds(C1, "ABC", until_ns).finds(SoundGrant)
+    };
+    assert!(judged(1).is_violated());
+    assert_eq!(judged(0), Judgement::Holds);
+}
+
+#[test]
+fn a_lease_that_is_kept_for_too_long_is_unsound() {
+    let extended = |times: u64| {
+        let mut tale = c1_holds();
+        for time in 1..=times {
+            tale.at(time * 9_000).extends(C1, "ABC");
+        }
+        tale.finds(SoundGrant)
+    };
+    assert_eq!(extended(3), Judgement::Holds);
+    assert!(extended(4).is_violated());
+}
+
+#[test]
+fn nothing_is_written_for_a_lease_that_is_over() {
+    let written = |ms, op| {
+        let mut tale = c1_holds();
+        tale.at(ms).writes(C1, 'A', op);
+        tale.finds(SoundGrant)
+    };
+    assert!(written(9_898, OpKind::Extend).is_violated());
+    assert!(written(9_898, OpKind::Set).is_violated());
+    assert_eq!(written(9_897, OpKind::Set), Judgement::Holds);
+    assert_eq!(written(9_898, OpKind::Release), Judgement::Holds);
+}
+
+#[test]
+fn a_process_may_stop_in_front_of_a_set() {
+    let mut tale = c1_holds();
+    tale.at(9_000).stops(C1).at(9_950).continues(C1).writes(C1, 'A', OpKind::Set);
+    assert_eq!(tale.finds(SoundGrant), Judgement::Holds);
+}
+
+#[test]
+fn a_lease_is_delivered_with_what_it_needs() {
+    let delivered = |min_validity| {
+        let mut tale = Tale::new();
+        tale.scenario.lock.min_validity = min_validity;
+        tale.acquires(C1, "ABC").finds(SoundGrant)
+    };
+    assert_eq!(delivered(Span::from_ms(9_896)), Judgement::Holds);
+    assert!(delivered(Span::from_ms(9_897)).is_violated());
+}
+
+#[test]
+fn less_is_asked_of_others() {
+    let mut tale = c1_holds();
+    tale.scenario.clients[0].subject = String::from("redlock-literal");
+    tale.scenario.lock.min_validity = Span::from_ms(9_897);
+    tale.at(9_898).writes(C1, 'A', OpKind::Extend);
+    assert_eq!(tale.finds(SoundGrant), Judgement::Holds);
+}
+
+#[test]
+fn a_lease_that_is_kept_alive_may_be_extended_besides() {
+    let extended = |times: u64| {
+        let mut tale = c1_holds();
+        let step = toml::from_str("acquire = { keep-alive = '20s' }").expect("a step");
+        tale.scenario.clients[0].steps.push(step);
+        for time in 1..=times {
+            tale.at(time * 9_000).extends(C1, "ABC");
+        }
+        tale.finds(SoundGrant)
+    };
+    assert_eq!(extended(5), Judgement::Holds);
+    assert!(extended(6).is_violated());
+}

@@ -1,0 +1,104 @@
+//! Tests of sound-votes.
+
+use super::tale::{C1, MS, Tale};
+use crate::history::{EventKind, FaultId, KeyEnd, Writer};
+use crate::oracle::Judgement;
+use crate::scenario::Property::SoundVotes;
+
+/// C1 is granted the lock at 2 ms by all five nodes, and confirms all keys at 510 ms.
+fn watched() -> Tale {
+    let mut tale = Tale::new();
+    tale.acquires(C1, "ABCDE").at(510).knows(C1, "ABCDE", "ABCDE");
+    tale
+}
+
+/// Of the lease that is watched, the key on A is evicted at 2 s.
+fn evicted() -> Tale {
+    let mut tale = watched();
+    tale.at(2_000).ends_key(C1, "A", KeyEnd::Evicted, Writer::Nobody);
+    tale
+}
+
+#[test]
+fn a_lease_without_a_report_tests_nothing() {
+    let mut tale = Tale::new();
+    tale.acquires(C1, "ABCDE").at(3_000).releases(C1);
+    assert_eq!(tale.finds(SoundVotes), Judgement::Vacuous);
+    assert_eq!(watched().at(3_000).releases(C1).finds(SoundVotes), Judgement::Holds);
+}
+
+#[test]
+fn a_key_that_is_gone_is_not_confirmed_for_long() {
+    let judged = |ms| evicted().at(ms).knows(C1, "BCDE", "BCDE").finds(SoundVotes);
+    assert_eq!(judged(2_274), Judgement::Holds);
+    assert!(judged(2_275).is_violated());
+    let late = evicted().at(2_275).releases(C1).violation(SoundVotes);
+    assert_eq!((late.from_ns, late.to_ns), (2_000 * MS, 2_275 * MS));
+    assert!(late.blamed.is_none());
+    assert!(evicted().at(2_275).loses(C1).finds(SoundVotes).is_violated());
+    assert!(evicted().at(2_275).kills(C1).finds(SoundVotes).is_violated());
+    assert!(evicted().at(2_275).finds(SoundVotes).is_violated(), "at the end of the run");
+}
+
+#[test]
+fn a_node_that_kept_the_key_is_possible() {
+    assert!(watched().at(600).knows(C1, "ABCD", "ABCD").finds(SoundVotes).is_violated());
+    assert_eq!(watched().at(600).knows(C1, "ABCD", "ABCDE").finds(SoundVotes), Judgement::Holds);
+}
+
+#[test]
+fn a_key_that_is_there_is_confirmed_again() {
+    let doubted =
+        |ms| watched().at(600).knows(C1, "ABCD", "ABCDE").at(ms).releases(C1).finds(SoundVotes);
+    assert_eq!(doubted(1_874), Judgement::Holds);
+    assert!(doubted(1_875).is_violated());
+}
+
+#[test]
+fn who_hears_nothing_confirms_nothing() {
+    let mut tale = Tale::new();
+    tale.scenario.clients[0].deaf = true;
+    tale.acquires(C1, "ABCDE").at(510).knows(C1, "", "ABCDE");
+    assert_eq!(tale.at(5_000).releases(C1).finds(SoundVotes), Judgement::Holds);
+    let mut tale = evicted();
+    tale.scenario.clients[0].deaf = true;
+    assert!(tale.at(5_000).releases(C1).finds(SoundVotes).is_violated());
+}
+
+#[test]
+fn a_process_that_is_stopped_reports_nothing() {
+    let mut tale = evicted();
+    tale.at(2_001).stops(C1).at(4_000).continues(C1).at(4_050).knows(C1, "BCDE", "BCDE");
+    assert_eq!(tale.finds(SoundVotes), Judgement::Holds);
+}
+
+#[test]
+fn a_node_out_of_reach_stays_confirmed() {
+    let mut tale = Tale::new();
+    tale.with_fault("partition = { between = [['c1'], ['A']] }");
+    tale.acquires(C1, "ABCDE").at(510).knows(C1, "ABCDE", "ABCDE");
+    tale.at(1_000).tell(EventKind::FaultBegan { fault: FaultId(0) });
+    tale.at(2_000).ends_key(C1, "A", KeyEnd::Evicted, Writer::Nobody);
+    assert_eq!(tale.at(5_000).releases(C1).finds(SoundVotes), Judgement::Holds);
+}
+
+#[test]
+fn a_lease_that_is_over_is_judged_no_more() {
+    assert_eq!(evicted().at(9_898).loses(C1).finds(SoundVotes), Judgement::Holds);
+}
+
+#[test]
+fn a_node_that_may_restart_behind_a_proxy_need_not_be_confirmed() {
+    let mut tale = Tale::new();
+    tale.with_fault("kill = { host = 'E', restart-after = '1ms', behind-a-proxy = true }");
+    tale.acquires(C1, "ABCDE").at(510).knows(C1, "ABCD", "ABCDE").at(5_000).releases(C1);
+    assert_eq!(tale.finds(SoundVotes), Judgement::Holds);
+}
+
+#[test]
+fn a_wrong_clock_makes_a_node_seem_deaf() {
+    let mut tale = Tale::new();
+    tale.with_fault("clock-jump = { host = 'E', by = '-20s' }");
+    tale.acquires(C1, "ABCDE").at(510).knows(C1, "ABCD", "ABCDE").at(5_000).releases(C1);
+    assert_eq!(tale.finds(SoundVotes), Judgement::Holds);
+}
