@@ -121,11 +121,12 @@ impl Builder {
     /// Sets the longest TTL that *any* client of these nodes uses, in any service. Required, and the
     /// same number in every service.
     ///
-    /// A node that may have forgotten leases does not vote for that long (plus drift). Too small a
-    /// value lets it vote while a longer lease of another service is still alive; too large a value
-    /// only prolongs the quarantine. Covers every `ttl`, [`Acquire::ttl`](crate::Acquire::ttl) and
-    /// [`Lease::extend`](crate::Lease::extend), but not keep-alive limits: each extension asks for
-    /// the TTL at most. `docs/fleet-max-ttl.md` says how to choose it.
+    /// A node that may have forgotten leases cannot vote until a quarantine, this time plus drift,
+    /// has passed. Too small a value lets it vote while a longer lease of another service is still
+    /// alive; too large a value only prolongs the quarantine. Covers every `ttl`,
+    /// [`Acquire::ttl`](crate::Acquire::ttl) and [`Lease::extend`](crate::Lease::extend), but not
+    /// keep-alive limits: each extension asks for the TTL at most. `docs/fleet-max-ttl.md` says how
+    /// to choose it.
     pub fn fleet_max_ttl(mut self, ttl: Duration) -> Self {
         self.fleet_max_ttl = Some(ttl);
         self
@@ -171,14 +172,14 @@ impl Builder {
         self
     }
 
-    /// Sets your promise about the memory of all nodes. The default promises nothing; the others
+    /// Sets your promise about the data of all nodes. The default promises nothing; the others
     /// are safe only if the promise is true (counterexamples K3, D2).
     pub fn restart_guard(mut self, guard: RestartGuard) -> Self {
         self.restart_guard = guard;
         self
     }
 
-    /// Sets your promise about the memory of the node at `place` in the list; overrides
+    /// Sets your promise about the data of the node at `place` in the list; overrides
     /// [`Builder::restart_guard`] for that node.
     pub fn restart_guard_of(mut self, place: usize, guard: RestartGuard) -> Self {
         self.guards.push((place, guard));
@@ -209,14 +210,15 @@ impl Builder {
         self
     }
 
-    /// Sets the name of the canary, the key that identifies a node's memory:
+    /// Sets the name of the canary, the key that identifies a node's data set:
     /// `redlock-client:canary` by default.
     ///
-    /// Each node has one canary, without a time to live. A node whose canary is younger than
-    /// `fleet_max_ttl` does not vote for a client that meets the node for the first time, unless
-    /// the client was given a promise about the node's memory. So if the canary is deleted, or
-    /// renamed for some clients only, these clients cannot lock for that long; nothing worse
-    /// happens. No lock can have this name.
+    /// Each node has one canary, without a time to live. A client that meets a node for the first
+    /// time does not count its votes until the canary is as old as a quarantine (`fleet_max_ttl`
+    /// plus drift), unless it was given a promise about the node. If the canary is deleted, clients
+    /// that know the node quarantine it at their next introduction, whatever the promise. So after
+    /// a deletion, or a change of the name in some clients only, these clients cannot lock for that
+    /// long; nothing worse happens. No lock can have this name.
     pub fn canary_key(mut self, name: impl AsRef<[u8]>) -> Self {
         self.canary_key = name.as_ref().to_vec();
         self

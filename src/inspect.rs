@@ -47,7 +47,7 @@ pub struct NodeInspection {
     pub place: usize,
     /// Address of the node, without credentials.
     pub node: String,
-    /// Promise about the node's memory.
+    /// Promise about the node's data.
     pub restart_guard: RestartGuard,
     /// The node's answers, or why there are none.
     pub report: Result<NodeReport, Arc<str>>,

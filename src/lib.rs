@@ -34,24 +34,24 @@
 //!
 //! Codes such as K5 name counterexamples (`docs/counterexamples.md`). The name beside a code is a scenario that the project's
 //! simulator runs with this client's own protocol code, and with weaker variants of it
-//! (`redlock-sim run pause-in-flight`). The first two promises hold only under the assumptions in
-//! the next table.
+//! (`redlock-sim run pause-in-flight`, in the project's repository). The first two guarantees hold
+//! only under the assumptions in the next table.
 //!
-//! | promise | shown by |
+//! | guarantee | shown by |
 //! | --- | --- |
 //! | At no instant do two clients believe, each by its own clock, that they hold the same lock. | K5 `pause-in-flight`, K6 `late-delivery` |
 //! | Between a grant and a successful extension no other client had the lock. | E1 `minority-extension`, E3 `recreated-key`, E4 `timed-from-the-replies` |
 //! | The client deletes and extends only the keys of its own attempt, however late a command arrives. | S3 `release-without-owner-check`, N3 `token-reused`, E10 `late-commands` |
 //! | An attempt that fails or is dropped releases every key that it may have set, including on nodes whose reply was lost. | N1 `reply-lost`, N2 `late-set`, L3 `failed-attempts-not-released` |
 //! | A lease ends at a deadline on a clock that counts sleep. Noticing the end needs no network. | C1 `client-wall-clock-set-back`, C8 `suspend-defeats-step-3` |
-//! | A restarted node does not vote until every lease that it may have forgotten is over, unless you promise that it forgets nothing or that it restarts late. | K3 `restart-without-persistence`, D2 `appendfsync-everysec` |
-//! | A node whose data was deleted, or that was demoted and promoted again, does not vote until then either, whatever you promise: a key on the node, the canary, identifies its data set. A failover to a replica counts as a restart. Clients that start afterwards detect all of this, too, unless you promise that the node forgets nothing or restarts late. | D14 `operator-deletes`, D12 `replica-within-redlock` |
+//! | A restarted node cannot vote until every lease that it may have forgotten is over, unless you promise that it forgets nothing or that it restarts late ([`RestartGuard`]). | K3 `restart-without-persistence`, D2 `appendfsync-everysec` |
+//! | The same holds for a node whose data was deleted, or that was demoted and promoted again: a key on the node, the canary, identifies its data set. Clients that knew the node quarantine it whatever you promise. Clients that start afterwards do so only under [`RestartGuard::Quarantine`]. A failover to a replica counts as a restart. | D14 `operator-deletes`, D12 `replica-within-redlock` |
 //! | A majority is a majority of the configured nodes, not of those that answer. | Q2 `two-of-five`, Q4 `connected-quorum` |
 //! | A failed extension leaves the lease unchanged. The number of extensions is limited. | E6 `failed-extension-unlocks`, E8 `unlimited-extension` |
-//! | A minority of nodes that hang, refuse or are unreachable delays no acquisition and no extension. [`Lease::release`] waits for their confirmation for one node timeout at most. | N10 `silent-node`, N11 `one-refused-connection` |
+//! | A minority of nodes that hang, refuse or are unreachable delays no attempt on a free lock and no extension. An acquisition that waits for a held lock, and the error of a failed attempt, can be delayed by one node timeout. [`Lease::release`] waits for their confirmation for one node timeout at most. | N10 `silent-node`, N11 `one-refused-connection` |
 //! | Clients that collide retry after random delays, so one of them soon gets the lock. | L1 `split-vote`, L2 `lock-step` |
 //! | An acquisition that waits for another client sends nothing until a server pushes that the lock's key has changed, or the key expires. A push is only a hint: no grant depends on it, and without one the acquisition asks again after [`RetryDelay::silence`]. | `waiters-and-a-crash`, `nobody-wakes-a-waiter` |
-//! | Once a lease has been held for 50 ms plus a twentieth of its TTL, the nodes push the loss of its keys. The lease ends as soon as so many keys are known to be gone that another client can get a majority ([`Lease::lost`]). Silent nodes do not end a lease. | `lost-keys-are-heard` |
+//! | Once a lease has been held for 50 ms or a twentieth of its TTL, whichever is longer, the nodes push the loss of its keys. The lease ends as soon as so many keys are known to be gone that another client can get a majority ([`Lease::lost`]). Silent nodes do not end a lease. | `lost-keys-are-heard` |
 //! | The lock of a crashed holder can be acquired once the TTL is over. | S1 `setnx-without-ttl`, L7 `majority-crash` |
 //!
 //! The client assumes that
@@ -62,9 +62,11 @@
 //! | no node's wall clock is stepped forward | K2 `node-clock-jump` |
 //! | nodes neither delete single live keys nor restore old ones: no eviction, no `DEL` by an operator, no disk that loses acknowledged writes | D13 `eviction`, D14 `operator-deletes`, D6 `lying-disk` |
 //! | your promise in [`RestartGuard`] is true, and no client exceeds `fleet_max_ttl` | K3 `restart-without-persistence`, D8 `delayed-restart` |
-//! | the nodes allow the client to have a canary ([`Builder::canary_key`]), and nobody else writes it; `repl-backlog-ttl` is 0 or above `fleet_max_ttl`. Otherwise data losses without a restart go unnoticed; [`Redlock::inspect`] warns of that | D12 `replica-within-redlock` |
+//! | the nodes allow the client to have a canary ([`Builder::canary_key`]), and nobody else writes it; `repl-backlog-ttl` is 0 or at least a quarantine (`fleet_max_ttl` + 1 % + 2 ms). Otherwise data losses without a restart go unnoticed; [`Redlock::inspect`] warns of that | D12 `replica-within-redlock` |
 //! | within a second of the last introduction, no proxy redirects a connection to another server, and nobody deletes the data of a node that pushes nothing to the client (RESP2, a user without `client\|tracking`), unless every vote is verified ([`Builder::verify_every_vote`]) | K3 `restart-without-persistence` |
 //! | all clients have the same list of nodes | Q4 `connected-quorum`, `two-lists-of-nodes` |
+//! | no server has two names in a list | Q6 `one-server-twice` |
+//! | no two clients draw the same random bytes, as on copies of one virtual machine | T1 `copied-machine` |
 //!
 //! # What it does not guarantee
 //!
@@ -75,7 +77,7 @@
 //! | That no write arrives late. A write sent under the lease may be applied after the lease has ended. | K7 `delayed-write` |
 //! | A fencing token. [`Lease::owner`] has no order, and counters on the nodes are not a sound source of tokens. | F4 `counter-on-one-redis`, F5 `counter-on-every-node` |
 //! | That a pause is noticed if no clock of the process advances during it: a virtual machine that was frozen or restored. | C8 `suspend-defeats-step-3` |
-//! | That a released lock is free at once on every node: a release may be lost with the node's memory, or reach the node late. The key then expires with its TTL. | D10 `phantom-lock` |
+//! | That a released lock is free at once on every node: a release may be lost with the node's data, or reach the node late. The key then expires with its TTL. | D10 `phantom-lock` |
 //! | That nodes whose clocks were set back expire keys in time. | C4 `node-clocks-set-back` |
 //! | That nested acquisitions do not block each other. Two clients that each hold the lock that the other one waits for wait until a `wait` or a lease is over. Acquire such locks together ([`Redlock::acquire_all`]). | – |
 //! | Order among clients. Tasks that share one [`Redlock`] queue, first in, first out; separate clients compete. | L1 `split-vote` |
@@ -94,8 +96,9 @@
 //! | `testing` | the module `testing`: nodes in memory, for unit tests of code that locks |
 //!
 //! No feature is on by default. Every build logs to `tracing` under the target `redlock_client`.
-//! Logs never contain a token, a user, a password or the query of a URL. The module [`observe`] has
-//! a hook for the same events.
+//! Logs never contain a user, a password or the query of a URL, and at most the first four of a
+//! token's twenty bytes, too few to release a lock. The module [`observe`] has a hook for the same
+//! events.
 //!
 //! | level | events |
 //! | --- | --- |

@@ -1,3 +1,8 @@
+// Links of the page lead to files in the repository, and here to places in this documentation: of
+// two definitions of a link the first one counts.
+#![cfg_attr(feature = "testing", doc = "[safety]: crate#what-it-guarantees")]
+#![cfg_attr(feature = "testing", doc = "[extension]: crate#what-it-guarantees")]
+#![cfg_attr(feature = "testing", doc = "")]
 #![cfg_attr(feature = "testing", doc = include_str!("../docs/more-than-one.md"))]
 #![cfg_attr(not(feature = "testing"), doc = "More than one lock: `docs/more-than-one.md`.")]
 

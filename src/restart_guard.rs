@@ -1,6 +1,6 @@
 //! The operator's promise about restarts of the nodes.
 
-/// The operator's promise about a node's memory.
+/// The operator's promise about a node's data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RestartGuard {
@@ -10,8 +10,8 @@ pub enum RestartGuard {
     /// A crashed node stays down for longer than `fleet_max_ttl` plus 1 % and 2 ms for drift
     /// (specification, "delayed restart").
     DelayedRestart,
-    /// No promise. If the memory of a node is young, or its process has changed, it does not vote
-    /// until every lease that it may have forgotten is over.
+    /// No promise. If the data set of a node is young, or its process has changed, its votes do not
+    /// count until every lease that it may have forgotten is over.
     #[default]
     Quarantine,
 }

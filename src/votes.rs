@@ -3,9 +3,9 @@
 /// Numbers of nodes that have the key of a lease, according to their last replies and pushes. A
 /// snapshot: it may be outdated as soon as it is returned.
 ///
-/// A lease that is held for longer than 50 ms plus a twentieth of its TTL is watched: the nodes
-/// push changes of its key. The lease is lost when fewer than [`majority`](Self::majority) votes
-/// are possible.
+/// A lease is watched once it has been held for 50 ms or a twentieth of its TTL, whichever is
+/// longer: the nodes push changes of its key. The lease is lost when fewer than
+/// [`majority`](Self::majority) votes are possible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Votes {

@@ -68,12 +68,12 @@ fn weaker() -> impl Iterator<Item = (&'static str, Bounds, Explored<Step>)> {
 /// Renders the page's section for a weaker wording.
 fn section(name: &str, bounds: Bounds, found: &Counterexample<Step>) -> String {
     let faults = match (bounds.forgets, bounds.cuts) {
-        (0, 0) => "Nothing is forgotten",
+        (0, 0) => "No node forgets",
         (1, 0) => "One node forgets",
         _ => "One node forgets, one connection is cut",
     };
     let (wrong, steps) = (found.violation, story(&found.steps));
-    format!("### {name}\n\n{faults}: {wrong}.\n\n```text\n{steps}```\n")
+    format!("### {name}\n\n{faults}. Violated: {wrong}.\n\n```text\n{steps}```\n")
 }
 
 #[test]

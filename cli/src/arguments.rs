@@ -31,7 +31,8 @@ const RUN_HELP: &str = "\
 Exit codes:
   the command's own; 128 + n if signal n ended it
   121  somebody else has the lock (`--conflict-exit-code` chooses another number)
-  122  too few nodes answered or may vote (quarantine): somebody else may have the lock
+  122  not acquired for another reason: too few nodes answered or can vote (quarantine), the votes were
+       split, the answers came too late, or this client was overloaded
   123  the lease was lost, and the command was ended
   124  the limit was reached, and the command was ended
   125  wrong usage, invalid settings, or an error of the system
@@ -56,7 +57,7 @@ Exit codes:
 
 const BREAK_HELP: &str = "\
 Exit codes:
-  0    nobody holds the lock any more
+  0    the holder that was shown has lost the lock: it is free, or somebody else has it by now
   1    nothing was done: the lock is free, or the answer was no
   122  too few nodes deleted the key, or answered
   125  wrong usage, invalid settings, or an error of the system";
@@ -94,10 +95,10 @@ pub(crate) struct Nodes {
     /// Time that a node has to answer [default: 50ms, or a tenth of the TTL if that is less]
     #[arg(long, value_name = "DURATION", env = "REDLOCK_NODE_TIMEOUT", value_parser = parse_duration)]
     pub(crate) node_timeout: Option<Duration>,
-    /// Promise about the nodes' memory [default: quarantine, which promises nothing]
+    /// Promise about restarts of the nodes [default: quarantine, which promises nothing]
     #[arg(long, value_name = "PROMISE", env = "REDLOCK_RESTART_GUARD", value_enum)]
     pub(crate) restart_guard: Option<Guard>,
-    /// Name of the key by which a node's memory is recognised [default: redlock-client:canary]
+    /// Name of the key by which a node's data set is recognised [default: redlock-client:canary]
     #[arg(long, value_name = "KEY", env = "REDLOCK_CANARY_KEY")]
     pub(crate) canary_key: Option<String>,
 }
@@ -109,7 +110,7 @@ pub(crate) struct Run {
     /// Time until the lock of a crashed `redlock` is free [default: 30s, or the fleet's longest TTL]
     #[arg(long, value_name = "DURATION", env = "REDLOCK_TTL", value_parser = parse_duration)]
     pub(crate) ttl: Option<Duration>,
-    /// Time to wait for the lock; 0 tries once
+    /// Time to wait for the lock; 0 does not wait for a holder
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration)]
     pub(crate) wait: Duration,
     /// Time after which the lease ends, and the command with it
@@ -125,7 +126,7 @@ pub(crate) struct Run {
     /// later do not repeat the work
     #[arg(long)]
     pub(crate) leave: bool,
-    /// Say when the lock is acquired and released, or taken although its exit code is 0
+    /// Print when the lock is acquired and released; with `-E 0`, also when somebody else has it
     #[arg(short, long)]
     pub(crate) verbose: bool,
     /// Name of the lock

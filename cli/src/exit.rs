@@ -8,13 +8,14 @@ use redlock_client::{AcquireError, AcquireErrorKind, BuildError};
 /// 124 to 127 mean what they mean for `timeout`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// 0: the lock is held, is broken, or the nodes are in order.
+    /// 0: the lock is held, its holder has lost it, or the nodes are in order.
     Yes,
     /// 1: the lock is free, was not broken, or a node is not in order.
     No,
     /// 121, or another number chosen by the user: somebody else has the lock.
     Taken(u8),
-    /// 122: too few nodes answered or may vote. Nobody knows whether somebody else has the lock.
+    /// 122: too few nodes answered or can vote, or the lock was not acquired for another reason than
+    /// a holder.
     TooFewNodes,
     /// 123: the lease was lost, and the command was ended.
     Lost,

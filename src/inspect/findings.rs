@@ -216,11 +216,18 @@ fn judge_knowledge(
         );
         find(Severity::Note, &place, text);
     }
+    if report.tells_losses.is_none() {
+        let text = format!(
+            "{name} was not tested for pushes, full memory and a disk that cannot be written, because this user \
+             may not use the key redlock-client:inspect. Grant the user the rights of docs/operations.md."
+        );
+        find(Severity::Note, &place, text);
+    }
     let quarantine = quarantine(settings.fleet_max_ttl, settings.drift);
     if let Some(ttl) = report.backlog_ttl.filter(|it| !it.is_zero() && *it < quarantine) {
         let text = format!(
             "{name} forgets its replication history after {ttl:?} (repl-backlog-ttl): if it is promoted \
-             later, its lost keys go unnoticed. Set it above fleet_max_ttl, or to 0."
+             later, its lost keys go unnoticed. Set it to at least a quarantine ({quarantine:?}), or to 0."
         );
         find(Severity::Warning, &place, text);
     }
@@ -246,14 +253,14 @@ fn judge_memory(node: &NodeInspection, report: &NodeReport, find: &mut Find<'_>)
         }
         (RestartGuard::DelayedRestart, ..) => {
             let text = format!(
-                "{name} votes as soon as it is up: nothing may restart it sooner than fleet_max_ttl \
-                 after it died."
+                "{name} votes as soon as it is up: nothing may restart it sooner than a quarantine \
+                 (fleet_max_ttl plus drift) after it died."
             );
             find(Severity::Note, &place, text);
         }
         (RestartGuard::Quarantine, Some(false), _) => {
             let text = format!(
-                "{name} forgets its keys when it restarts: it then does not vote for fleet_max_ttl."
+                "{name} forgets its keys when it restarts: it then cannot vote until a quarantine is over."
             );
             find(Severity::Note, &place, text);
         }

@@ -65,7 +65,7 @@ pub(crate) fn warn_of(nodes: NodeCount, fleet_max_ttl: Duration) {
         warn!(
             target: TARGET,
             ?fleet_max_ttl,
-            "a long fleet_max_ttl: a node that may have forgotten leases does not vote for that long; for long \
+            "a long fleet_max_ttl: a node that may have forgotten leases cannot vote before it has passed; for long \
              work, keep leases with a short TTL alive"
         );
     }

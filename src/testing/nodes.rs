@@ -64,7 +64,8 @@ impl Nodes {
     /// undo it.
     ///
     /// If the client has its own [`Builder::canary_key`], the nodes have no canary of that name:
-    /// with the default guard they do not vote for `fleet_max_ttl`.
+    /// with the default guard they cannot vote until a quarantine (`fleet_max_ttl` plus drift) has
+    /// passed.
     pub fn redirect(&self, builder: Builder) -> Builder {
         let environment = MemoryEnvironment(Arc::clone(&self.fleet));
         builder.nodes((0..self.count).map(url)).environment(Arc::new(environment))
@@ -86,7 +87,7 @@ impl Nodes {
     /// continue, which then executes the requests that it received meanwhile.
     ///
     /// Without a promise ([`RestartGuard`](crate::RestartGuard)) clients that knew the old process
-    /// do not count the new one's votes for `fleet_max_ttl`, as in production.
+    /// do not count the new one's votes until a quarantine has passed, as in production.
     ///
     /// # Panics
     ///
@@ -110,8 +111,8 @@ impl Nodes {
     }
 
     /// Deletes all data of the node at `place`, running or stopped. A running server tells its
-    /// clients: they do not count its votes for `fleet_max_ttl`, and a lease whose keys are gone
-    /// from a majority of the nodes is lost.
+    /// clients: they do not count its votes until a quarantine has passed, and a lease whose keys
+    /// are gone from a majority of the nodes is lost.
     ///
     /// # Panics
     ///

@@ -110,7 +110,7 @@ const DEFECTS: [Defect; 8] = [
         many: &[r#"cluster.nodes=["M", "B", "C", "D", "E"]"#],
     },
     Defect {
-        what: "the grant arrives after the lease is over",
+        what: "a pause while the replies are on their way",
         counterexample: "K5",
         scenario: "pause-in-flight",
         property: Property::ExclusiveSection,

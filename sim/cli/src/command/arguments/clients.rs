@@ -32,7 +32,8 @@ pub(in crate::command) struct Serve {
     /// Stop this long after the run starts, or earlier if the observer receives END
     #[arg(long = "for", value_name = "DURATION")]
     pub(in crate::command) limit: Option<Span>,
-    /// Start the run when the observer receives START, not with the first command about the resource
+    /// Start the run when the observer receives START, not with the first command that could change
+    /// the lock's key
     #[arg(long)]
     pub(in crate::command) wait_for_start: bool,
     /// Seed for message delays

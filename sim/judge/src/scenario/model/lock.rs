@@ -132,8 +132,7 @@ impl Default for Store {
 }
 
 /// Checks that the protected resource makes. The fencing modes draw a token from an ideal monotonic
-/// source when a lease is delivered. They are control runs, not a claim that Redlock has such a
-/// source.
+/// source when a grant is decided. They are control runs, not a claim that Redlock has such a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

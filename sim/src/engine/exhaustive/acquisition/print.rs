@@ -8,7 +8,7 @@ fn node(place: usize) -> char {
 }
 
 fn client(place: usize) -> String {
-    format!("C{}", place + 1)
+    format!("c{}", place + 1)
 }
 
 fn act(it: Act, now: u8) -> String {

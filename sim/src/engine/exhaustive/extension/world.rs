@@ -10,12 +10,14 @@ use crate::engine::exhaustive::Model;
 pub mod violations {
     /// A round succeeded, although another client had been granted the lock between the holder's
     /// grant and T1 of the round.
-    pub const CONTINUITY: &str = "extended although another was granted before the round began";
+    pub const CONTINUITY: &str =
+        "extended although another client was granted the lock before the round began";
     /// Another client was granted the lock before the deadline, and no counted node had forgotten
     /// the key since T1: the keys did not outlive the deadline.
-    pub const OUTLIVED: &str = "another was granted before the deadline, and nothing was forgotten";
+    pub const OUTLIVED: &str = "another client was granted the lock before the deadline, though no counted node forgot the key";
     /// A round succeeded, although another client had been granted the lock after the deadline.
-    pub const REVIVED: &str = "a lease was revived after another was granted at its end";
+    pub const REVIVED: &str =
+        "a lease was revived after another client was granted the lock at its end";
 }
 
 /// Bounds of the search.
