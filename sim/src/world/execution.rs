@@ -211,7 +211,7 @@ impl World {
         if op == OpKind::Set && answer == Answer::Yes {
             self.schedule_expiry(server);
         }
-        if value == ReplyValue::Ok && matches!(kind, CommandKind::SetAndCount { .. }) {
+        if matches!(kind, CommandKind::SetAndCount { .. }) && value == ReplyValue::Ok {
             return self.count(server, Writer::Attempt(attempt));
         }
         value
