@@ -88,9 +88,15 @@ impl Disk {
         self.log.is_empty()
     }
 
+    /// Returns true if changes are recorded: there is persistence.
+    #[must_use]
+    pub fn records(&self) -> bool {
+        self.storage.persistence != Persistence::None
+    }
+
     /// Records that `key` of a database now is `entry`. Costs nothing without persistence.
     pub fn record(&mut self, database: u8, key: &[u8], entry: Option<&Entry>) {
-        if self.storage.persistence == Persistence::None {
+        if !self.records() {
             return;
         }
         let key = SmallBytes::new(key);
@@ -136,7 +142,7 @@ impl Disk {
 
     /// Stores `key` as written and synced long before the log began.
     pub(crate) fn keep_for_long(&mut self, database: u8, key: &[u8], entry: &Entry) {
-        if self.storage.persistence == Persistence::None {
+        if !self.records() {
             return;
         }
         let (key, entry) = (SmallBytes::new(key), Some(entry.clone()));
@@ -169,7 +175,7 @@ impl Disk {
 
     /// Makes all records durable at once: a snapshot was taken, or the process stops cleanly.
     pub fn save(&mut self) {
-        if self.storage.persistence != Persistence::None {
+        if self.records() {
             self.syncing = None;
             self.write();
             self.sync_to(self.written);

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use index::ExpiryIndex;
 pub use native::NativeKey;
 
-use crate::command::{Effect, Ended, Executed, KeyCommand, Reply};
+use crate::command::{Change, Effect, Ended, Executed, KeyCommand, Reply};
 use crate::{Entry, KeyEnd, SmallBytes, Writer};
 
 /// The keys of one database, in order. Often a few keys, sometimes millions.
@@ -113,7 +113,11 @@ impl Keyspace {
         let mut native = NativeKey::new(self, key, turn);
         let reply = script(&mut native);
         let change = native.change();
-        let (after, expires_wall_ms) = self.standing(key);
+        let (after, expires_wall_ms) = match change {
+            Change::Nothing => found,
+            Change::Deleted => (Writer::Nobody, None),
+            Change::Retimed | Change::Set => self.standing(key),
+        };
         let ended = (before != Writer::Nobody && after != before).then(|| Ended {
             database: self.database,
             key: SmallBytes::new(key),
@@ -243,12 +247,8 @@ impl Keyspace {
     /// The only place where a key's value changes.
     fn put(&mut self, key: &[u8], entry: Entry) {
         let when = entry.expires_wall_ms;
-        match self.entries.get_mut(key) {
-            Some(place) => {
-                self.expiries.forget(key, place.expires_wall_ms);
-                *place = entry;
-            }
-            None => drop(self.entries.insert(SmallBytes::new(key), entry)),
+        if let Some(old) = self.entries.insert(SmallBytes::new(key), entry) {
+            self.expiries.forget(key, old.expires_wall_ms);
         }
         self.expiries.note(key, when);
         self.expiries.grow(&self.entries);

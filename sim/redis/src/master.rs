@@ -313,11 +313,14 @@ impl Master {
     /// Records the current state of `key` on disk, in the replication stream and for WATCH and
     /// tracking.
     fn note(&mut self, database: u8, key: &[u8]) {
+        self.tracked.note(key);
+        if !self.disk.records() && !self.stream.records() && self.watched.is_empty() {
+            return;
+        }
         let entry = self.databases.get(database).and_then(|keyspace| keyspace.stored(key));
         self.disk.record(database, key, entry);
         self.stream.record(database, key, entry);
         self.watched.note(database, key, entry.is_some());
-        self.tracked.note(key);
     }
 
     /// Kills the process. The kernel lives on, so written records are kept.

@@ -38,6 +38,11 @@ impl Stream {
         self.effects.is_empty()
     }
 
+    /// Returns true if effects are recorded.
+    pub(super) fn records(&self) -> bool {
+        self.is_on
+    }
+
     pub(super) fn record(&mut self, database: u8, key: &[u8], entry: Option<&Entry>) {
         if self.is_on {
             let key = SmallBytes::new(key);

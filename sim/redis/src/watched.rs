@@ -66,10 +66,15 @@ impl Watched {
         watch.is_some_and(|watch| watch.came_expired > changed)
     }
 
+    /// Returns true if nothing is watched.
+    pub(super) fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
     /// Records a change of `key`; `is_there` says whether the key exists now. Costs nothing if
     /// nothing is watched.
     pub(super) fn note(&mut self, database: u8, key: &[u8], is_there: bool) {
-        if self.keys.is_empty() {
+        if self.is_empty() {
             return;
         }
         self.changes += 1;

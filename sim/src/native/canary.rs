@@ -19,7 +19,8 @@ const CANARY_KEY: &[u8] = b"redlock-client:canary";
 pub(crate) struct Unwritable;
 
 /// Returns the introduction of `master` and its canary when its wall clock reads `wall_us`. Rewrites
-/// a canary that does not fit. There is no canary on a replica, or if the value is not ours.
+/// a canary that does not fit. There is no canary on a replica, or if the value is not ours. A canary
+/// that is still `seeded` is not parsed.
 ///
 /// # Errors
 ///
@@ -30,11 +31,18 @@ pub(crate) struct Unwritable;
 /// If the process is dead.
 pub(crate) fn introduce(
     master: &mut Master,
+    seeded: Option<&SeededCanary>,
     wall_us: u64,
 ) -> Result<(Introduction, Option<Canary>), Unwritable> {
     let introduction = master.introduction(wall_us / 1_000);
-    let canary =
-        if introduction.is_master { canary(master, &introduction, wall_us)? } else { None };
+    if !introduction.is_master {
+        return Ok((introduction, None));
+    }
+    let untouched = seeded.and_then(|it| it.untouched(master, &introduction, wall_us));
+    let canary = match untouched {
+        Some(canary) => Some(canary),
+        None => canary(master, &introduction, wall_us)?,
+    };
     Ok((introduction, canary))
 }
 
@@ -92,6 +100,9 @@ pub(crate) struct SeededCanary {
     run_id: [u8; 20],
     started_wall_ms: u64,
     value: SmallBytes,
+    /// Digests of the value's fields.
+    history: Digest,
+    memory: Digest,
 }
 
 impl SeededCanary {
@@ -100,14 +111,27 @@ impl SeededCanary {
     #[must_use]
     pub(crate) fn new(run_id: [u8; 20], started_wall_ms: u64) -> Self {
         let (run, written_us) = (hex(&run_id), started_wall_ms * 1_000);
-        let value = text(&run, &run, &format!("{run}-{written_us}"), written_us);
-        Self { run_id, started_wall_ms, value: SmallBytes::new(value.as_bytes()) }
+        let memory = format!("{run}-{written_us}");
+        let value = SmallBytes::new(text(&run, &run, &memory, written_us).as_bytes());
+        let (history, memory) = (Digest::of(run.as_bytes()), Digest::of(memory.as_bytes()));
+        Self { run_id, started_wall_ms, value, history, memory }
     }
 
     /// Returns true if this canary belongs to the process `run_id` started at `started_wall_ms`.
     #[must_use]
     pub(crate) fn is_of(&self, run_id: [u8; 20], started_wall_ms: u64) -> bool {
         (self.run_id, self.started_wall_ms) == (run_id, started_wall_ms)
+    }
+
+    /// Returns the canary of `master` if it is this one and fits.
+    fn untouched(&self, master: &Master, said: &Introduction, wall_us: u64) -> Option<Canary> {
+        let stored = master.keyspace().stored(CANARY_KEY)?;
+        let is_this = stored.expires_wall_ms.is_none() && stored.value == self.value;
+        let (history_id, is_promoted) = master.history();
+        let fits = said.run_id == self.run_id && (history_id == self.run_id || !is_promoted);
+        let age_us = wall_us.checked_sub(self.started_wall_ms * 1_000)?;
+        let (history, memory, age) = (self.history, self.memory, Duration::from_micros(age_us));
+        (is_this && fits).then_some(Canary { history, memory, age })
     }
 
     /// Stores the canary on `server` as written at the start of the process and already on disk. A

@@ -12,12 +12,13 @@ use lock_judge::ids::{ConnectionId, IdVec, PerNode, ServerId};
 use redis_sim::profile::Profile;
 use redis_sim::server::Server;
 use redis_sim::{Master, Persistence, run_id};
+use redlock_protocol::Canary;
 
 use self::disk_work::DiskWork;
 use self::replication::Replication;
 pub(super) use self::replication::{Link, Role, Wait};
 use self::tracking::Tracking;
-use crate::native::SeededCanary;
+use crate::native::{self, SeededCanary};
 use crate::plan::Plan;
 use crate::subject::Request;
 use crate::terms;
@@ -169,6 +170,18 @@ impl Cluster {
             }
         }
         self.canaries[node].seed(&mut self.servers[server].redis);
+    }
+
+    /// Returns the introduction of a server of `node`, with its canary; `None` if the server's memory
+    /// is full and its canary has to be written.
+    pub(super) fn introduction(
+        &mut self,
+        server: ServerId,
+        node: NodeId,
+        wall_us: u64,
+    ) -> Option<(redis_sim::Introduction, Option<Canary>)> {
+        let seeded = self.canaries.get(node);
+        native::introduce(&mut self.servers[server].redis, seeded, wall_us).ok()
     }
 
     /// Returns the servers of two different identities.

@@ -42,7 +42,8 @@ impl World {
     pub(crate) fn introduction(&mut self, server: ServerId) -> Option<Introduction> {
         // Whole milliseconds, so that a fleet begins every run at the same age.
         let wall_us = self.wall_ms(server) * 1_000;
-        let (said, canary) = native::introduce(&mut self.cluster[server].redis, wall_us).ok()?;
+        let node = self.plan.servers[server].node;
+        let (said, canary) = self.cluster.introduction(server, node, wall_us)?;
         Some(Introduction {
             run_id: RunId(said.run_id),
             uptime: Duration::from_secs(u64::try_from(said.uptime_s).unwrap_or(0)),
@@ -210,7 +211,7 @@ impl World {
         if op == OpKind::Set && answer == Answer::Yes {
             self.schedule_expiry(server);
         }
-        if value == ReplyValue::Ok && matches!(kind, CommandKind::SetAndCount { .. }) {
+        if matches!(kind, CommandKind::SetAndCount { .. }) && value == ReplyValue::Ok {
             return self.count(server, Writer::Attempt(attempt));
         }
         value

@@ -10,18 +10,15 @@ impl World {
     /// Schedules the active expiry cycle for the expiry of the next key, 1 ms later if the
     /// scenario's active expiry is late.
     pub(super) fn schedule_expiry(&mut self, server: ServerId) {
-        let wall_ms = self.wall_ms(server);
         let host = &mut self.cluster[server];
         // A replica waits for its master to delete keys.
-        if host.redis.is_replica() {
+        if host.is_expiry_scheduled || host.redis.is_replica() {
             return;
         }
         let Some(when_ms) = host.redis.keyspace().next_expiry() else { return };
-        if core::mem::replace(&mut host.is_expiry_scheduled, true) {
-            return;
-        }
+        host.is_expiry_scheduled = true;
         let late_ms = u64::from(self.plan.scenario.cluster.active_expiry == ActiveExpiry::Late);
-        let wall_ns = (when_ms + late_ms).max(wall_ms) * 1_000_000;
+        let wall_ns = (when_ms + late_ms).max(self.wall_ms(server)) * 1_000_000;
         if let Some(at_ns) = self.clocks.wall_at(&self.plan.servers[server], wall_ns) {
             let at_ns = at_ns.max(self.now_ns());
             self.agenda.schedule(at_ns, Due::Expiry { server });

@@ -27,6 +27,9 @@ impl World {
     /// Notifies every registered connection that the lock's key has changed, except the connection
     /// that changed the key. All registrations end.
     pub(super) fn tell_readers(&mut self, server: ServerId, by: Option<ConnectionId>) {
+        if !self.cluster.tracking.has_readers() {
+            return;
+        }
         for number in self.cluster.tracking.take_readers(server) {
             if by != Some(number) && self.hears(number) {
                 self.emit(number, server, Packet::Changed);

@@ -1,78 +1,42 @@
 //! The queue of future events, in the order of true time.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::VecDeque;
 
-/// A priority queue over true time. Events at the same instant come in the order in which they were
+/// A queue over true time. Events at the same instant come in the order in which they were
 /// scheduled.
+///
+/// It is kept sorted: what is scheduled is nearly always due soon, as messages are, or after all
+/// others, as timeouts are. So few events move.
 #[derive(Clone, Debug)]
-pub struct Queue<T> {
-    heap: BinaryHeap<Reverse<Entry<T>>>,
-    scheduled: u64,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Entry<T> {
-    at_ns: u64,
-    order: u64,
-    what: T,
-}
+pub struct Queue<T>(VecDeque<(u64, T)>);
 
 impl<T> Default for Queue<T> {
     fn default() -> Self {
-        Self { heap: BinaryHeap::with_capacity(64), scheduled: 0 }
+        Self(VecDeque::with_capacity(64))
     }
 }
 
 impl<T> Queue<T> {
     /// Empties the queue, but keeps the allocated memory.
     pub fn clear(&mut self) {
-        self.heap.clear();
-        self.scheduled = 0;
+        self.0.clear();
     }
 
     /// Schedules `what` for `at_ns`.
     pub fn schedule(&mut self, at_ns: u64, what: T) {
-        self.scheduled += 1;
-        self.heap.push(Reverse(Entry { at_ns, order: self.scheduled, what }));
+        let place = self.0.partition_point(|&(other_ns, _)| other_ns <= at_ns);
+        self.0.insert(place, (at_ns, what));
     }
 
     /// Takes the next event; returns its time and the event.
     pub fn pop(&mut self) -> Option<(u64, T)> {
-        self.heap.pop().map(|Reverse(entry)| (entry.at_ns, entry.what))
+        self.0.pop_front()
     }
 
     /// Returns the time of the next event.
     #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
-        self.heap.peek().map(|Reverse(entry)| entry.at_ns)
-    }
-}
-
-impl<T> Entry<T> {
-    /// Returns time and order as one number, so that one comparison without a branch is enough.
-    fn key(&self) -> u128 {
-        u128::from(self.at_ns) << 64 | u128::from(self.order)
-    }
-}
-
-impl<T> PartialEq for Entry<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl<T> Eq for Entry<T> {}
-
-impl<T> PartialOrd for Entry<T> {
-    fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<T> Ord for Entry<T> {
-    fn cmp(&self, other: &Self) -> core::cmp::Ordering {
-        self.key().cmp(&other.key())
+        self.0.front().map(|&(at_ns, _)| at_ns)
     }
 }
 

@@ -80,10 +80,11 @@ impl Facts {
         // The clocks of a host that reports none agree with true time.
         let last = HostId::at(self.setting.hosts - 1);
         self.clocks.set(last, ClockKind::Wall, TRUE_TIME);
+        let clients = self.setting.probe.index() + 1;
         self.leases.reset();
-        self.processes.reset();
+        self.processes.reset(clients);
         self.beliefs.reset();
-        self.keys.reset(self.setting.nodes);
+        self.keys.reset(self.setting.nodes, clients);
         self.reach.reset();
         self.masters = first_masters();
         self.next_command = CommandId(0);

@@ -29,12 +29,14 @@ impl Keys {
         }
     }
 
-    pub(super) fn reset(&mut self, nodes: usize) {
+    /// Resets what is known of the first `nodes` nodes and `clients` clients.
+    pub(super) fn reset(&mut self, nodes: usize, clients: usize) {
         self.writers.fill(Writer::Nobody);
         self.returned = NodeIds::EMPTY;
         self.ended_ns.fill(0);
-        self.newest_ns.first_mut(nodes).fill(PerClient::filled(0));
-        self.older_ns.first_mut(nodes).fill(PerClient::filled(0));
+        for rows in [&mut self.newest_ns, &mut self.older_ns] {
+            rows.first_mut(nodes).iter_mut().for_each(|row| row.first_mut(clients).fill(0));
+        }
     }
 
     /// Returns the writer of the key that is on `node` now.

@@ -216,8 +216,9 @@ impl Leases {
     }
 
     pub(super) fn reset(&mut self) {
-        self.attempts.values_mut().for_each(Vec::clear);
-        self.keys.values_mut().for_each(Vec::clear);
+        let clients = self.probe.index() + 1;
+        self.attempts.first_mut(clients).iter_mut().for_each(Vec::clear);
+        self.keys.first_mut(clients).iter_mut().for_each(Vec::clear);
     }
 
     /// Returns the facts about `id`; `None` if there are none.

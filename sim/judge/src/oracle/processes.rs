@@ -26,8 +26,9 @@ impl Processes {
         Self(PerClient::filled(RUNNING))
     }
 
-    pub(super) fn reset(&mut self) {
-        self.0.fill(RUNNING);
+    /// Resets the processes of the first `clients` clients.
+    pub(super) fn reset(&mut self, clients: usize) {
+        self.0.first_mut(clients).fill(RUNNING);
     }
 
     pub(super) fn stopped(&mut self, client: ClientId, at_ns: u64) {

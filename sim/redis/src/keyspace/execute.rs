@@ -49,7 +49,7 @@ impl Keyspace {
                 let when = u64::try_from(when_ms).unwrap_or(0);
                 self.retime(key, when, condition, turn)
             }
-            KeyCommand::Get => unchanged(self.get(key)),
+            KeyCommand::Get => unchanged(shown(self.entries.get(key))),
             KeyCommand::Incr => self.increment(key, 1, turn),
             KeyCommand::IncrBy { by } => self.increment(key, by, turn),
             KeyCommand::Persist => self.persist(key),
@@ -59,24 +59,14 @@ impl Keyspace {
             },
             KeyCommand::Pttl => unchanged(Reply::Integer(self.time_to_live(key, turn))),
             KeyCommand::Set { value, condition, expiry, get } => {
-                let old = get.then(|| self.get(key));
-                let done = self.set(key, value, (condition, expiry), turn);
-                match (done, old) {
-                    ((Reply::Error(error), change), _) => (Reply::Error(error), change),
-                    ((_, change), Some(old)) => (old, change),
-                    (done, None) => done,
-                }
+                self.set(key, value, (condition, expiry, get), turn)
             }
             KeyCommand::Setnx { value } => {
-                let how = (SetCondition::Missing, SetExpiry::Never);
+                let how = (SetCondition::Missing, SetExpiry::Never, false);
                 let (_, change) = self.set(key, value, how, turn);
                 (Reply::Integer(i64::from(change == Change::Set)), change)
             }
         }
-    }
-
-    fn get(&self, key: &[u8]) -> Reply {
-        self.entries.get(key).map_or(Reply::Nil, |entry| Reply::Bulk(entry.value.clone()))
     }
 
     fn holds(&self, key: &[u8], value: &[u8]) -> bool {
@@ -90,15 +80,17 @@ impl Keyspace {
         }
     }
 
-    /// Validates the expiry before the condition: a `PX 0` that fails `NX` is an error.
+    /// Validates the expiry before the condition: a `PX 0` that fails `NX` is an error. With `get` the
+    /// reply is the old value, whether or not it is replaced.
     fn set(
         &mut self,
         key: &[u8],
         value: &[u8],
-        (condition, expiry): (SetCondition, SetExpiry),
+        (condition, expiry, get): (SetCondition, SetExpiry, bool),
         turn: Turn,
     ) -> Done {
         let old = self.entries.get(key);
+        let told = get.then(|| shown(old));
         let expires_wall_ms = match expiry {
             SetExpiry::At(when) => Some(when),
             SetExpiry::Keep => old.and_then(|old| old.expires_wall_ms),
@@ -114,10 +106,10 @@ impl Keyspace {
             SetCondition::Present => old.is_none(),
         };
         if lost {
-            return (Reply::Nil, Change::Nothing);
+            return (told.unwrap_or(Reply::Nil), Change::Nothing);
         }
         self.write(key, SmallBytes::new(value), expires_wall_ms, turn.writer);
-        (Reply::Ok, Change::Set)
+        (told.unwrap_or(Reply::Ok), Change::Set)
     }
 
     fn increment(&mut self, key: &[u8], by: i64, turn: Turn) -> Done {
@@ -188,6 +180,11 @@ impl Keyspace {
         // The expiry fits into `i64` and is not before now, or the key would count as absent.
         entry.expires_wall_ms.map_or(NO_EXPIRY, |when| (when - turn.wall_ms) as i64)
     }
+}
+
+/// Returns the reply that shows a key's value.
+fn shown(entry: Option<&Entry>) -> Reply {
+    entry.map_or(Reply::Nil, |entry| Reply::Bulk(entry.value.clone()))
 }
 
 /// Returns the instant `ms` after `wall_ms`, clamped to the clock's origin; `None` if it does not

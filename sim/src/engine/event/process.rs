@@ -56,6 +56,7 @@ pub(super) struct Process {
     /// Number of OK replies to the current attempt that the process has read.
     votes: usize,
     quorum: usize,
+    /// The action before which a fault stopped the process.
     action: Option<Action>,
     pub(super) to_deliver: Option<AttemptId>,
     /// The new deadline of the extended lease, which the application has not yet learnt.
@@ -175,8 +176,7 @@ impl Process {
         if !world.clients.can_run(self.client) {
             return false;
         }
-        self.action = self.action.or_else(|| self.subject.poll_action());
-        if let Some(action) = self.action {
+        if let Some(action) = self.action.take().or_else(|| self.subject.poll_action()) {
             return self.act(world, action);
         }
         if let Some(attempt) = self.to_deliver {

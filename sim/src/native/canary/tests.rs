@@ -41,7 +41,7 @@ fn by_script(server: &mut Server) -> Option<String> {
 }
 
 fn introduced(server: &mut Master, wall_us: u64) -> Option<Canary> {
-    introduce(server, wall_us).expect("a server with free memory").1
+    introduce(server, None, wall_us).expect("a server with free memory").1
 }
 
 /// Parses the canary from a line of the script's answer.
@@ -114,6 +114,25 @@ fn a_promoted_server_keeps_the_name_and_begins_anew() {
     assert_ne!(promoted.history, first.history);
 }
 
+#[test]
+fn a_seeded_canary_is_recognised_while_it_fits() {
+    let canaries = [(RUN, 5_999), (RUN, NOW_US), ([2; 20], 5_999)];
+    for (run_id, started_wall_ms) in canaries {
+        let seeded = SeededCanary::new(run_id, started_wall_ms);
+        for was_replica in [false, true] {
+            let mut server = server(None, false, false);
+            seeded.seed(&mut server);
+            server.set_replica(was_replica);
+            server.set_replica(false);
+            let mut parsed = server.clone();
+            for _ in 0..2 {
+                let expected = introduce(&mut parsed, None, NOW_US);
+                assert_eq!(introduce(&mut server, Some(&seeded), NOW_US), expected);
+            }
+        }
+    }
+}
+
 fn master() -> Master {
     Master::new(Storage::default(), RUN, 5_999)
 }
@@ -157,7 +176,7 @@ fn a_server_without_memory_introduces_itself_only_with_a_canary_that_fits() {
     let mut empty = server(None, false, false);
     empty.set_full(true);
     let mut scripted = empty.clone();
-    assert_eq!(introduce(&mut empty, NOW_US).err(), Some(Unwritable));
+    assert_eq!(introduce(&mut empty, None, NOW_US).err(), Some(Unwritable));
     let said = by_script(&mut scripted).expect("a refusal");
     assert!(said.starts_with("canary_refused:OOM"), "{said}");
     let mut known = server(None, false, false);

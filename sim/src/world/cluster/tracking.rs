@@ -35,11 +35,13 @@ impl Tracking {
         }
     }
 
+    /// Returns true if a connection is registered at any server.
+    pub(in crate::world) fn has_readers(&self) -> bool {
+        !self.readers.is_empty()
+    }
+
     /// Removes all registrations at the server, and returns their connections.
     pub(in crate::world) fn take_readers(&mut self, server: ServerId) -> Vec<ConnectionId> {
-        if self.readers.is_empty() {
-            return Vec::new();
-        }
         let of_server = self.readers.iter().filter(|&&(of, _)| of == server);
         let taken = of_server.map(|&(_, connection)| connection).collect();
         self.readers.retain(|&(of, _)| of != server);

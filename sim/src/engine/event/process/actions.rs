@@ -17,9 +17,9 @@ impl Process {
     /// Carries out an action of the subject; returns false if a fault stops the process before it.
     pub(super) fn act(&mut self, world: &mut World, action: Action) -> bool {
         if !self.reach_action(world, action) {
+            self.action = Some(action);
             return false;
         }
-        self.action = None;
         match action {
             Action::AttemptDue => self.begin(world, self.next_attempt()),
             Action::Write { route, attempt, kind, token } => {

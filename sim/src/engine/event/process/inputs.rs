@@ -59,12 +59,14 @@ impl Process {
     /// may continue.
     fn reach_reply(&mut self, world: &mut World, number: ConnectionId, reply: Reply) -> bool {
         let attempt = reply.attempt;
-        let current = attempt.number == self.attempts && reply.op == OpKind::Set;
+        if attempt.number != self.attempts || reply.op != OpKind::Set {
+            return true;
+        }
         let node = world.plan.node_at(world.network.connection(number).server);
-        if current && !self.reach(world, attempt, AttemptStep::Reply, Some(node)) {
+        if !self.reach(world, attempt, AttemptStep::Reply, Some(node)) {
             return false;
         }
-        let yes = current && reply.answer() == Answer::Yes;
+        let yes = reply.answer() == Answer::Yes;
         if yes
             && self.votes + 1 == self.quorum
             && !self.reach(world, attempt, AttemptStep::T2, None)
@@ -83,7 +85,7 @@ impl Process {
         if let Some(route) = self.route(number) {
             self.subject.handle_reply(route, reply, now);
         }
-        if op == OpKind::Introduce || value == ReplyValue::NotServing {
+        if op == OpKind::Introduce || matches!(value, ReplyValue::NotServing) {
             self.tell_eligibility(world);
         }
     }
@@ -124,7 +126,7 @@ impl Process {
             | Waiting::Nothing => None,
         };
         let subject = self.subject_due_boot_ns.and_then(boot);
-        let at_ns = [own, subject].into_iter().flatten().min().unwrap_or(u64::MAX);
+        let at_ns = own.unwrap_or(u64::MAX).min(subject.unwrap_or(u64::MAX));
         if at_ns == self.timer_at_ns && at_ns > world.now_ns() {
             return;
         }
