@@ -67,6 +67,15 @@ mod tests {
     }
 
     #[test]
+    fn what_one_does_not_judge_is_no_disagreement() {
+        let (violated, mut held) = (result("10s"), result("1ms"));
+        for property in &mut held.properties {
+            property.observed = Observed::Unjudged;
+        }
+        assert_eq!(disagreements(&violated, &held), [""; 0]);
+    }
+
+    #[test]
     fn the_same_violation_blamed_on_another_cause_is_told() {
         let (one, mut other) = (result("10s"), result("10s"));
         for property in &mut other.properties {

@@ -14,7 +14,8 @@
 //! - a grant to any client, and the end of the last belief (starvation is not deadlock). An
 //!   extended lease excuses waiting only for as long as a lease may be held
 //!   ([`Setting::hold_max_ns`](super::setting::Setting)): the longest TTL for its grant and for
-//!   each of the extensions that the scenario's lock allows (counterexample E8);
+//!   each of the extensions that the scenario's lock allows (counterexample E8), and the longest
+//!   limit of keep-alive;
 //! - the death of any client: its keys live for up to one more TTL, whether or not it knew of its
 //!   grant;
 //! - the end of a stop of the client's process;

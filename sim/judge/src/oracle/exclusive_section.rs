@@ -83,14 +83,14 @@ impl ExclusiveSection {
 
 /// Returns the blame for an overlap of sections, at its end or now.
 fn so_far(facts: &Facts, overlap: &Overlap) -> Blamed {
+    if !overlap.is_open() {
+        return overlap.blamed;
+    }
     let sections = [overlap.first, overlap.second];
     // The first lease may have been believed until the instant at which the second section began.
     let blamed = match overlap.blamed.is_none() {
         true => blame::of_use_without_belief(facts, &sections),
         false => overlap.blamed,
     };
-    match overlap.is_open() {
-        true => blame::of_lasting_use(facts, blamed, &sections, facts.now_ns),
-        false => blamed,
-    }
+    blame::of_lasting_use(facts, blamed, &sections, facts.now_ns)
 }

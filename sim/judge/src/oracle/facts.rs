@@ -214,7 +214,7 @@ impl Facts {
         if let Some(key) = self.leases.key_mut(id, node) {
             (key.set_ns, key.timed_ns, key.timed_wall_ns) = (now_ns, now_ns, timed_wall_ns);
             key.promised_wall_ms = expires_wall_ms;
-            key.end = None;
+            (key.end, key.outlived) = (None, false);
         }
     }
 
@@ -223,7 +223,8 @@ impl Facts {
         let (now_ns, timed_wall_ns) = (self.now_ns, self.node_wall_ns(node));
         let Some(attempt) = self.leases.get(id).copied() else { return };
         if let Some(key) = self.leases.key_mut(id, node).filter(|it| it.end.is_none()) {
-            key.outlived |= key.outlives(&attempt, (now_ns, timed_wall_ns), now_ns);
+            key.outlived |= attempt.finished_ns <= now_ns
+                && key.outlives(&attempt, (now_ns, timed_wall_ns), now_ns);
             (key.timed_ns, key.timed_wall_ns) = (now_ns, timed_wall_ns);
             key.promised_wall_ms = expires_wall_ms;
         }
@@ -241,7 +242,9 @@ impl Facts {
         let ended_local_ns = self.lease_clock(id, attempt);
         let wall_ns = self.node_wall_ns(node);
         let now_ns = self.now_ns;
-        if let Some(key) = self.leases.key_mut(id, node).filter(|it| it.end.is_none()) {
+        let Some(key) = self.leases.key_mut(id, node) else { return };
+        key.gone_ns = now_ns;
+        if key.end.is_none() {
             key.ended_ns = now_ns;
             key.end = Some(end);
             key.expiry_wall_ms = expires_wall_ms;

@@ -23,7 +23,7 @@ pub(super) fn lacks_since_ns(facts: &Facts, id: AttemptId, node: NodeId) -> u64 
         return NEVER;
     }
     let lacks_ns = match facts.leases.key(id, node) {
-        Some(key) if key.end.is_some() => key.ended_ns,
+        Some(key) if key.end.is_some() => key.gone_ns,
         Some(key) if key.set_ns != NEVER => NEVER,
         _ => 0,
     };

@@ -146,11 +146,13 @@ pub(super) struct KeyLife {
     pub timed_ns: u64,
     /// Reading of the node's wall clock at `timed_ns`.
     pub timed_wall_ns: u64,
-    /// True if a command re-timed the key when it was there only because the node's clock had lost
-    /// time.
+    /// True if a command re-timed the key after its lease was finished, when the key was there only
+    /// because the node's clock had lost time.
     pub outlived: bool,
     /// Time at which the key ended; [`NEVER`] if it did not.
     pub ended_ns: u64,
+    /// Time at which the key last ended, also after it had returned; [`NEVER`] if it did not.
+    pub gone_ns: u64,
     /// Expiry that the key last received, on the node's wall clock; [`NEVER`] if it has none.
     pub promised_wall_ms: u64,
     /// Expiry of the key when it ended: an earlier one if the node had forgotten the last.
@@ -189,6 +191,7 @@ const UNBORN: KeyLife = KeyLife {
     timed_wall_ns: 0,
     outlived: false,
     ended_ns: NEVER,
+    gone_ns: NEVER,
     promised_wall_ms: NEVER,
     expiry_wall_ms: NEVER,
     end: None,

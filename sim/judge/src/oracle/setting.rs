@@ -72,12 +72,15 @@ pub(super) struct Setting {
     /// gone: a push, and two reads one after the other, each of which it may put off after pushes
     /// without a loss. The push and the reads' replies may each wait for a sync.
     pub notice_ns: u64,
+    /// Bound within which a client that watches its lease no longer relies on a key that is gone: the
+    /// push, or the reply to the read behind an own change, may wait for a sync.
+    pub push_ns: u64,
     /// Nodes that may restart behind a proxy.
     pub proxied: NodeIds,
     /// Nodes that may lose keys without a push: they restart behind a proxy, which keeps the
     /// connection, or their databases are swapped.
     pub silent: NodeIds,
-    /// True if the rates of all clocks stay within half the drift, and none is set.
+    /// True if the rates of all clocks are within half the drift, and no fault changes a clock.
     pub steady: bool,
     /// True if connections are open when the run begins.
     pub warm: bool,
@@ -149,6 +152,7 @@ impl Setting {
                 .fold(ttl_ns, u64::saturating_add),
             sleep_ns: SILENCE_NS + drift.of(Span(SILENCE_NS)).0 + retry_ns + 2 * attempt_ns,
             wake_ns: PACE_NS + 2 * IDLE_NS + retry_ns + 2 * attempt_ns,
+            push_ns: slack_ns + round_trip_ns + 2 * scenario.cluster.disk.sync_takes.0,
             notice_ns: slack_ns
                 + 2 * round_trip_ns
                 + 2 * scenario.cluster.disk.sync_takes.0
@@ -281,7 +285,7 @@ fn swapped(scenario: &Scenario) -> NodeIds {
     nodes_at(scenario, hosts.flatten())
 }
 
-/// Returns true if the rates of all clocks stay within half the drift, and none is set.
+/// Returns true if the rates of all clocks are within half the drift, and no fault changes a clock.
 fn has_steady_clocks(scenario: &Scenario) -> bool {
     let mut clocks = scenario.cluster.clocks.values();
     let most_ppm = i64::from(scenario.lock.drift.share_ppm / 2);

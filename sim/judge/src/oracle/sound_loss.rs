@@ -8,9 +8,8 @@
 //!   released within [`Setting::notice_ns`](super::setting::Setting). The bound begins when so many
 //!   of the nodes that lack the key have been available to the client (see
 //!   [`Facts::available_since_ns`]) that their replies prove the loss.
-//!
-//! - A lease is reported as lost before its deadline has passed, while its process runs, and no check
-//!   after the deadline says that it is alive (counterexample K6).
+//! - A lease whose process has been running since the deadline was reported as lost, or released, by
+//!   then; and no check from the deadline on says that it is alive (counterexample K6).
 //!
 //! Judged are clients of this project alone, the second rule only for those that hear pushes. A node
 //! counts for the second rule only if its first host is still its master, because clients may not

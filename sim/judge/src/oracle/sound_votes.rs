@@ -1,13 +1,14 @@
 //! What a client says about the nodes that have the key of its lease is true.
 //!
 //! A client that watches a lease reports which nodes are *confirmed* to have its key, and which are
-//! *possible*: not known to lack it. A report stands until the next one, and until the lease ends.
+//! *possible*: not known to lack it. A report stands until the next one, or until the lease ends, and is
+//! judged then, by what nodes can show at that instant.
 //!
 //! - A node that has had the key without interruption since the grant is possible.
 //! - A node that lacks the key, and can show it, is not confirmed for longer than
-//!   [`Setting::notice_ns`](super::setting::Setting).
-//! - A node that has the key without interruption, answers, and pushes is confirmed within that time
-//!   and the interval of reads that nobody answered. This is not judged if a clock is wrong: a client
+//!   [`Setting::push_ns`](super::setting::Setting): the push alone makes it doubtful.
+//! - A node that has the key without interruption, answers, and pushes is confirmed within
+//!   [`Setting::notice_ns`](super::setting::Setting) and the interval of reads that nobody answered. This is not judged if a rate is beyond half the drift or a fault changes a clock: a client
 //!   does not rely on a node that seems to push late.
 //!
 //! Which nodes can show what, and since when, is as for [sound-loss](super::sound_loss). The property
@@ -20,6 +21,7 @@ use super::key_losses::{answers_since_ns, attends_since_ns, has_had, has_kept, l
 use super::leases::Attempt;
 use super::verdict::{Blamed, Judgement, Violation};
 use crate::history::{AttemptId, ClientId, NodeId, NodeIds};
+use crate::ids::PerNode;
 
 /// Interval after which a client repeats a read that was not answered.
 const READ_AGAIN_NS: u64 = 1_000_000_000;
@@ -29,7 +31,8 @@ const READ_AGAIN_NS: u64 = 1_000_000_000;
 struct Report {
     id: AttemptId,
     confirmed: NodeIds,
-    at_ns: u64,
+    /// Since when each of the other nodes has not been confirmed.
+    doubted_ns: PerNode<u64>,
 }
 
 /// The last report on each lease that is held, and the judgement so far.
@@ -59,6 +62,7 @@ impl SoundVotes {
         if !facts.setting.has_one_membership() || !facts.setting.is_judged(id.client) {
             return;
         }
+        let before = self.reports.iter().find(|it| it.id == id).copied();
         self.ended(facts, id);
         if let Some(attempt) = facts.leases.get(id) {
             let members = facts.setting.members(id.client).iter();
@@ -67,7 +71,11 @@ impl SoundVotes {
                 self.violated(id, facts.now_ns, facts.now_ns);
             }
             self.found.held();
-            self.reports.push(Report { id, confirmed, at_ns: facts.now_ns });
+            let doubted_ns = PerNode::from_fn(|node| match before {
+                Some(it) if !it.confirmed.contains(node) => it.doubted_ns[node],
+                _ => facts.now_ns,
+            });
+            self.reports.push(Report { id, confirmed, doubted_ns });
         }
     }
 
@@ -81,9 +89,9 @@ impl SoundVotes {
         }
         for node in facts.setting.members(id.client).iter() {
             let (wrong_ns, bound_ns) = match report.confirmed.contains(node) {
-                true => (lacks_since_ns(facts, id, node), facts.setting.notice_ns),
+                true => (lacks_since_ns(facts, id, node), facts.setting.push_ns),
                 false => (
-                    confirms_since_ns(facts, (id, attempt), node).max(report.at_ns),
+                    confirms_since_ns(facts, (id, attempt), node).max(report.doubted_ns[node]),
                     facts.setting.notice_ns + READ_AGAIN_NS,
                 ),
             };

@@ -124,6 +124,9 @@ fn a_seeded_canary_is_recognised_while_it_fits() {
             seeded.seed(&mut server);
             server.set_replica(was_replica);
             server.set_replica(false);
+            let said = server.introduction(NOW_US / 1_000);
+            let fits = (run_id, started_wall_ms) == (RUN, 5_999) && !was_replica;
+            assert!(!fits || seeded.untouched(&server, &said, NOW_US).is_some());
             let mut parsed = server.clone();
             for _ in 0..2 {
                 let expected = introduce(&mut parsed, None, NOW_US);

@@ -52,6 +52,14 @@ fn nothing_is_written_for_a_lease_that_is_over() {
 }
 
 #[test]
+fn the_first_set_may_wait_for_a_connection() {
+    let mut tale = c1_holds();
+    tale.scenario.lock.node_timeout = Span::from_ms(9_900);
+    tale.at(9_899).writes(C1, 'E', OpKind::Set);
+    assert_eq!(tale.finds(SoundGrant), Judgement::Holds);
+}
+
+#[test]
 fn a_process_may_stop_in_front_of_a_set() {
     let mut tale = c1_holds();
     tale.at(9_000).stops(C1).at(9_950).continues(C1).writes(C1, 'A', OpKind::Set);
