@@ -38,10 +38,10 @@ impl NodeSet {
         self.lock(lock).filter(|it| it.remaining(now).is_ok()).map(Lock::votes)
     }
 
-    /// As [`NodeSet::votes`]; `None` while the lease is not watched, too: it is too young.
+    /// As [`NodeSet::votes`], but `None` also while the lease is too young to be watched.
     #[must_use]
     pub fn watched_votes(&self, lock: LockId, now: BootInstant) -> Option<Votes> {
-        self.lock(lock).filter(|it| it.is_watched() && it.remaining(now).is_ok()).map(Lock::votes)
+        self.votes(lock, now).filter(|_| self.lock(lock).is_some_and(Lock::is_watched))
     }
 
     /// Returns true if a majority of the nodes is confirmed to have the key of `lock`.

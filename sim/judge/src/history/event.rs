@@ -163,9 +163,9 @@ pub enum EventKind {
     /// the application cancelled it.
     GaveUp { client: ClientId },
 
-    /// What the client knows of the keys of a watched lease has changed, or the client has begun to
-    /// watch it: `confirmed` is the set of nodes that have the key and would have pushed its loss,
-    /// `possible` the set of all nodes that are not known to lack it.
+    /// The client began to watch its lease, or received news about its keys: `confirmed` is the set
+    /// of nodes that have the key and would have pushed its loss, `possible` the set of all nodes
+    /// that are not known to lack it.
     VotesChanged { attempt: AttemptId, confirmed: NodeIds, possible: NodeIds },
 }
 

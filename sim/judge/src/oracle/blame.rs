@@ -13,9 +13,9 @@
 //! - *expired*. Let `g` be the time that the node's wall clock gained on true time between the last
 //!   timing of the key (by its SET or an extension) and its end. Let `l` be the time that the
 //!   lease's clock lost between T1 (of the attempt or of the extension on which the deadline is
-//!   based) and the key's end. Nodes drop the part of a millisecond at the key's
-//!   timing. If `g + l` is within the drift that the lease allows for, less that part, the key
-//!   outlives the belief, so the client is wrong. Otherwise each of the two that exceeds the
+//!   based) and the key's end. Nodes drop the part of a millisecond at the key's timing. If `g + l`
+//!   is within the drift that the lease allows for, less that part, the key outlives the belief, so
+//!   the client is wrong. Otherwise each of the two that exceeds the
 //!   allowance alone is to blame, or both if only their sum exceeds it. (The node is timed from the
 //!   SET and not from T1, because what its clock does before the SET does not shorten the key.)
 //!   After a failover the node's clock is that of the new master. If the key expired earlier than

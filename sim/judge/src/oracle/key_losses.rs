@@ -1,4 +1,4 @@
-//! What nodes can show a client about the keys of its lease.
+//! Since when a node has lacked the key of a lease, and the time that its client has had to notice.
 
 use super::facts::Facts;
 use super::ground::NEVER;

@@ -79,7 +79,15 @@ impl SoundGrant {
 
     /// Judges a command of the attempt `id`, which is written now.
     pub(super) fn written(&mut self, facts: &Facts, id: AttemptId, op: OpKind) {
-        let Some(attempt) = facts.leases.get(id) else { return };
+        if !matches!(op, OpKind::Extend | OpKind::Set) || !facts.setting.is_ours(id.client) {
+            return;
+        }
+        let Some(attempt) = facts.leases.get(id).filter(|it| it.decided_ns != NEVER) else {
+            return;
+        };
+        if facts.lease_clock(id, attempt) < attempt.deadline_local_ns {
+            return;
+        }
         let since_t1_ns =
             facts.by_clock_of(id.client, facts.now_ns.saturating_sub(attempt.began_ns));
         // The first SET may wait for a connection. And a process may stop between its last look at the
@@ -87,13 +95,7 @@ impl SoundGrant {
         let may_be_late = op == OpKind::Set
             && (since_t1_ns <= facts.setting.node_timeout_ns
                 || facts.processes.runs_since_ns(id.client) == facts.now_ns);
-        if matches!(op, OpKind::Extend | OpKind::Set)
-            && facts.setting.is_ours(id.client)
-            && attempt.decided_ns != NEVER
-            && facts.lease_clock(id, attempt) >= attempt.deadline_local_ns
-            && !may_be_late
-            && !self.0.is_violated()
-        {
+        if !may_be_late && !self.0.is_violated() {
             self.0 = violated(facts, id, |it| it.round.basis.began_ns);
         }
     }

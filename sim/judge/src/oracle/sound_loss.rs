@@ -74,8 +74,9 @@ impl SoundLoss {
 
     /// Judges the answer to a check of the lease of `id`.
     pub(super) fn checked(&mut self, facts: &Facts, id: AttemptId, alive: bool) {
-        if alive && facts.setting.is_ours(id.client) && over_since_ns(facts, id) != NEVER {
-            self.violated(id, over_since_ns(facts, id), facts.now_ns);
+        let over_ns = over_since_ns(facts, id);
+        if alive && facts.setting.is_ours(id.client) && over_ns != NEVER {
+            self.violated(id, over_ns, facts.now_ns);
         }
     }
 

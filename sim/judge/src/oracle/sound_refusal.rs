@@ -4,9 +4,9 @@
 //! because of keys of one other attempt. If any attempt of a run reports `Taken`, some attempt of
 //! the run was granted the lock; this rule does not apply if a fault began, if an attempt was
 //! cancelled, too slow or refused by quarantine, if a client's clock is so fast that a round trip
-//! exceeds the node timeout, or if clients have different lists of nodes or two
-//! names of one. And a client that asks at once (`try_acquire`) does not stop at a split vote before
-//! its attempts are used up.
+//! exceeds the node timeout, or if clients have different lists of nodes or two names of one. And a
+//! client that asks at once (`try_acquire`) does not stop at a split vote before its attempts are
+//! used up.
 //!
 //! Judged are only clients that report `Taken` if another attempt holds the lock; most libraries
 //! report it if any node refused. Nothing excuses a false report.

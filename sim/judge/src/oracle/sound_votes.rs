@@ -1,19 +1,21 @@
-//! What a client says about the nodes that have the key of its lease is true.
+//! Of a lease that it watches, a client counts only nodes that have the key as having it, and only
+//! nodes that lack the key as lacking it.
 //!
-//! A client that watches a lease reports which nodes are *confirmed* to have its key, and which are
-//! *possible*: not known to lack it. A report stands until the next one, or until the lease ends, and is
-//! judged then, by what nodes can show at that instant.
+//! The client reports which nodes are *confirmed* to have the key, and which are *possible*: not known
+//! to lack it. A report stands until the next one, or until the lease ends, and is judged then, by
+//! what nodes can show at that instant.
 //!
 //! - A node that has had the key without interruption since the grant is possible.
 //! - A node that lacks the key, and can show it, is not confirmed for longer than
 //!   [`Setting::push_ns`](super::setting::Setting): the push alone makes it doubtful.
 //! - A node that has the key without interruption, answers, and pushes is confirmed within
-//!   [`Setting::notice_ns`](super::setting::Setting) and the interval of reads that nobody answered. This is not judged if a rate is beyond half the drift or a fault changes a clock: a client
-//!   does not rely on a node that seems to push late.
+//!   [`Setting::notice_ns`](super::setting::Setting) and the interval of reads that nobody answered.
+//!   This is not judged if a rate is beyond half the drift or a fault changes a clock: a client does
+//!   not rely on a node that seems to push late.
 //!
-//! Which nodes can show what, and since when, is as for [sound-loss](super::sound_loss). The property
-//! judges one node where sound-loss judges a majority, so it notices more. It is vacuous if no client
-//! reports anything. Nothing excuses a violation.
+//! A node can show the same as for [sound-loss](super::sound_loss), which judges a majority where this
+//! property judges one node. The property is vacuous if no client reports anything. Nothing excuses a
+//! violation.
 
 use super::facts::Facts;
 use super::ground::NEVER;

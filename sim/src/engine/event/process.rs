@@ -73,7 +73,7 @@ pub(super) struct Process {
     /// Time at which the subject next needs a timeout, as of the end of the latest call of `run`.
     subject_due_boot_ns: Option<u64>,
     eligible_from_ns: IdVec<NodeId, u64>,
-    /// What the subject knew of the keys of its lease when it was last recorded.
+    /// Votes for the lease that were recorded last.
     known_votes: Votes,
     pub(super) done: bool,
     pub(super) got_lease: bool,

@@ -12,7 +12,7 @@ use crate::scenario::Property::{
 const C: HostId = HostId(2);
 
 /// C1 believes from 2 ms to 9 898 ms.
-fn c1_holds() -> Tale {
+pub(super) fn c1_holds() -> Tale {
     let mut tale = Tale::new();
     tale.with_extensions(3).acquires(C1, "ABC");
     tale

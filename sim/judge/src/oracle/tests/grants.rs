@@ -1,17 +1,11 @@
 //! Tests of what sound-grant asks of the clients of this project alone.
 
+use super::extension::c1_holds;
 use super::tale::{C1, Tale};
 use crate::history::OpKind;
 use crate::oracle::Judgement;
 use crate::scenario::Property::SoundGrant;
 use crate::scenario::Span;
-
-/// C1 believes from 2 ms to 9 898 ms.
-fn c1_holds() -> Tale {
-    let mut tale = Tale::new();
-    tale.with_extensions(3).acquires(C1, "ABC");
-    tale
-}
 
 #[test]
 fn an_extension_that_shortens_its_lease_is_unsound() {
