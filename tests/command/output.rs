@@ -231,7 +231,7 @@ met     canonical  event 0..2  everything holds  (2 distinct runs, 4 of [..] att
 #[test]
 fn the_safety_page_shows_what_is_printed() {
     let page = include_str!("../../docs/safety.md");
-    let command = "$ cargo run --release -- replay node-clock-jump --seed 0\n";
+    let command = "$ cargo run -- replay node-clock-jump --seed 0\n";
     let (_, shown) = page.split_once(command).expect("the page shows a replay");
     let (shown, _) = shown.split_once("\n…\n").expect("the page cuts it short");
     let folder = folder("safety", &[("node-clock-jump.toml", NODE_CLOCK_JUMP)]);
