@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_that_a_pause_delayed_does_not_put_off_a_free_lock_for_long() {
+    fn a_reply_after_a_pause_delays_a_free_lock_briefly() {
         let (retry, mut crowd) = (RetryDelay::default(), Crowd::default());
         crowd.given_up(at_ms(10_000));
         let delay = crowd.courtesy(at_ms(10_000), retry, ms(2_000), u64::MAX);

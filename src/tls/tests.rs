@@ -126,7 +126,7 @@ fn refused(tls: &TlsConfig) -> TlsError {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_by_name() {
+fn an_unreadable_certificate_is_refused_by_name() {
     let authority = Authority::new();
     let (one, other) = (authority.sign(&["one"]), authority.sign(&["other"]));
     let trusting = || authority.trusting();

@@ -174,7 +174,7 @@ fn an_outage_is_warned_of_once_and_its_end_is_told() {
 }
 
 #[test]
-fn whoever_looks_for_a_fault_sees_each_attempt() {
+fn debug_logs_show_each_attempt() {
     let lines = logged(Level::TRACE, |world, redlock| {
         world.node("c", |node| node.set("res", "somebody"));
         let lease = world.block_on(redlock.acquire("res")).unwrap();

@@ -20,7 +20,7 @@ pub(crate) const TESTS: &[Test] = &[
     on_tokio!(an_emptied_server_lets_nobody_in_who_connects_again),
     on_tokio!(an_emptied_server_lets_nobody_in_who_starts),
     on_tokio!(demoted_server_is_left_for_the_new_one_at_its_address),
-    on_tokio!(what_loses_no_key_costs_nothing),
+    on_tokio!(events_without_a_loss_cost_nothing),
     on_tokio!(durable_servers_are_upgraded_without_a_quarantine),
     on_tokio!(a_user_who_may_not_use_the_canary_locks_as_before),
     on_tokio!(a_canary_has_the_name_that_it_is_given),
@@ -171,7 +171,7 @@ async fn demoted_server_is_left_for_the_new_one_at_its_address() {
     assert!(new.calls("set") > 0);
 }
 
-async fn what_loses_no_key_costs_nothing() {
+async fn events_without_a_loss_cost_nothing() {
     let fleet = Fleet::with(1, &["--repl-diskless-sync-delay", "0"]);
     let server = &fleet[0];
     let redlock = trusting(fleet.urls()).build().unwrap();

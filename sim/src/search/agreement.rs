@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_does_not_judge_is_no_disagreement() {
+    fn an_unjudged_property_is_no_disagreement() {
         let (violated, mut held) = (result("10s"), result("1ms"));
         for property in &mut held.properties {
             property.observed = Observed::Unjudged;

@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_quantity_that_a_run_does_not_measure_is_told() {
-        // C2 gives up before C1's lease is over.
+        // c2 gives up before c1's lease is over.
         let late = ["fault.jump.enabled=false", "client.c2.steps.0.acquire.until=2s"];
         let result = play(&clock_jump(&[late[0], late[1], "expect.granted-at=..2s"])[0], 0..4, 1);
         let found = &result.quantities[Quantity::GrantedAt as usize];

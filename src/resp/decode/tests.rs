@@ -102,7 +102,7 @@ fn pushes_and_attributes_answer_nothing() {
 }
 
 #[test]
-fn what_no_server_says_is_malformed() {
+fn bytes_outside_of_resp_are_malformed() {
     for bytes in [
         &b"$2\r\nhixx"[..],
         b":x\r\n",

@@ -100,7 +100,7 @@ fn the_first_round_can_wait_if_every_node_decided() {
 }
 
 #[test]
-fn without_being_told_to_nobody_extends() {
+fn nothing_is_extended_without_being_asked() {
     let (mut world, _) = held_by_three_with(lock_config(3));
     live(&mut world, ms(9_897));
     assert_eq!((rounds(&world), lost(&world.events())), (vec![], Some(LostReason::DeadlinePassed)));

@@ -107,7 +107,7 @@ fn expiry_has_conditions_and_deletes_what_is_over() {
 }
 
 #[test]
-fn what_is_unknown_is_named() {
+fn unknown_commands_are_named() {
     Bench::new(&REDIS_7_0).goes(&[
         ("NOSUCH a b", "-ERR unknown command 'NOSUCH', with args beginning with: 'a' 'b' "),
         ("CLIENT FOO", "-ERR unknown subcommand 'FOO'. Try CLIENT HELP."),

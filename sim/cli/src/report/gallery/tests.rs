@@ -25,7 +25,7 @@ fn gallery() -> Gallery {
 }
 
 #[test]
-fn what_was_blessed_does_not_differ() {
+fn blessed_pages_do_not_differ() {
     let scratch = Scratch::new("blessed");
     let first = bless_where(false, &scratch.0, &gallery()).unwrap();
     assert_eq!(first.files.len(), 2, "{first}");

@@ -98,7 +98,7 @@ fn every_change_is_pushed() {
 }
 
 #[test]
-fn an_expired_destination_is_pushed_before_the_source_of_a_rename() {
+fn a_rename_pushes_its_expired_destination_first() {
     let mut bench = Bench::tracking(&REDIS_7_0, "");
     bench.does(&["SET k 1", "SET x 1 PX 10", "GET k", "GET x"]);
     assert_eq!(bench.changed_by_other(&["RENAME k x"]), "k x");

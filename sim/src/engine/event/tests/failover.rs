@@ -102,7 +102,7 @@ fn the_old_master_can_take_its_place_back_with_what_it_was_told() {
 }
 
 #[test]
-fn what_a_deposed_master_is_told_its_node_does_not_have() {
+fn a_write_to_a_deposed_master_is_not_on_its_node() {
     let text = include_str!("../../../../../scenarios/failover/isolated-master.toml");
     let events = play_case(text, "isolated-master", "");
     let second = |kind: &EventKind| {
