@@ -26,8 +26,7 @@ const MEMORY: Duration = Duration::from_secs(60);
 ///
 /// A client that arrives while the lock is free must not be faster than clients that have waited
 /// for it. If it has met others, it draws a delay, too. A client that uses the lock all the time
-/// meets nobody, because sleeping clients change no key. So it lets others go first once in every
-/// turn.
+/// meets no other client, because sleeping clients change no key. So it yields once in every turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Crowd {
     /// `None`: nothing is known yet.

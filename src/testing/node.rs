@@ -206,7 +206,7 @@ impl Node {
         }
     }
 
-    /// Sends what the server tells connections without a request.
+    /// Sends the server's pushes.
     fn push(&mut self, at: Reading, wakes: &mut Vec<Waker>) {
         for (id, message) in self.server.take_pushes() {
             let connection = self.connections.get_mut(&id);

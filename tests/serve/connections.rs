@@ -121,7 +121,7 @@ fn a_write_is_answered_when_it_is_on_disk() {
 }
 
 #[test]
-fn a_server_that_keeps_nothing_cannot_be_told_to() {
+fn config_set_cannot_change_the_persistence() {
     let fleet = serve("[cluster.node.B]\npersistence = \"everysec\"\n");
     for (address, is, other) in [(0, "no", "yes"), (1, "yes", "no")] {
         let mut talk = Talk::to(fleet.addresses()[address]);

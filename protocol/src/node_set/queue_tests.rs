@@ -162,7 +162,7 @@ fn the_head_keeps_its_place_between_its_attempts() {
 }
 
 #[test]
-fn a_grant_that_nobody_fetches_does_not_hold_the_line() {
+fn an_unfetched_grant_does_not_block_the_queue() {
     let mut world = World::warm(3);
     let until = Limit::Until(world.now.after(ms(5_000)));
     let config = LockConfig { min_validity: ms(2_500), limit: until, ..lock_config(3) };

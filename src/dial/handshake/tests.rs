@@ -71,7 +71,7 @@ fn everything_goes_out_in_one_burst() {
 }
 
 #[test]
-fn a_server_that_can_crash_when_it_tracks_is_told_to_stop() {
+fn tracking_is_turned_off_on_servers_that_it_can_crash() {
     let hello =
         |version: &str| format!("%2\r\n$7\r\nversion\r\n$5\r\n{version}\r\n$5\r\nproto\r\n:3\r\n");
     for (version, is_told) in

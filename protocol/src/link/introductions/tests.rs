@@ -96,7 +96,7 @@ fn a_vote_of_an_emptied_data_set_does_not_count() {
 }
 
 #[test]
-fn a_refusal_is_told_without_an_introduction() {
+fn a_refusal_is_reported_without_an_introduction() {
     let mut world = world();
     world.pass(MAX_AGE);
     world.acquire(lock_config(1), 1);

@@ -93,8 +93,8 @@ impl Listening {
         self.keep_pace(now);
     }
 
-    /// Returns true if a key has changed between two looks as no expiry explains. A reply that came
-    /// late tells nothing: the key's life seems longer.
+    /// Returns true if the key changed between two looks, and not by its expiry. A late reply proves
+    /// no change: it makes the key's life seem longer.
     fn is_unheard_change(&self, before: Sight, after: Sight, now: BootInstant) -> bool {
         let tolerance = self.round_trip.saturating_add(IDLE_FIRST);
         if now.since(self.checked_at) > tolerance {
@@ -218,7 +218,7 @@ impl Listening {
         } else if self.pace_at.is_none() {
             let mut interval = self.paced(now);
             if self.away.len() > self.nodes.tolerated() {
-                // An attempt would ask nobody. Nodes that come back are looked at.
+                // An attempt would ask no node. Nodes that come back get a look.
                 interval = interval.max(NODES_AWAY);
             }
             self.pace_at = Some(now.after(interval));

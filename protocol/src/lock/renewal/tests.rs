@@ -107,7 +107,7 @@ fn nothing_is_extended_without_being_asked() {
 }
 
 #[test]
-fn a_round_of_the_machine_is_told_like_any_other() {
+fn a_keep_alive_round_is_reported_like_any_other() {
     let (mut world, lock) = kept(ms(600_000));
     assert_eq!(world.client.renewed(lock), None);
     live(&mut world, ms(3_700));

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn two_results_of_one_part_are_told() {
+    fn two_results_of_one_part_are_reported() {
         let (_, problems, differs) = chosen(&[shard(1, "a", true), shard(1, "b", true)]);
         assert!(differs && problems[1].contains("shard 1/4 was played twice"), "{problems:?}");
     }

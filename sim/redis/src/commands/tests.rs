@@ -227,7 +227,7 @@ fn the_last_instants_are_rounded_without_an_overflow() {
 }
 
 #[test]
-fn scripts_reach_commands_and_are_told_what_clients_are_not() {
+fn scripts_run_commands_with_errors_of_their_own() {
     let mut bench = Bench::new(&REDIS_7_0);
     bench.goes(&[
         ("EVAL 'return redis.call(\"set\",KEYS[1],ARGV[1],\"PX\",100)' 1 k v", "+OK"),

@@ -111,7 +111,7 @@ fn set_with_get_always_answers_with_the_old_value() {
 }
 
 #[test]
-fn set_clears_the_expiry_unless_told_to_keep_it() {
+fn set_clears_the_expiry_without_keepttl() {
     for (expiry, left) in [(SetExpiry::Never, -1), (SetExpiry::Keep, 50)] {
         let mut keys = locked();
         let condition = SetCondition::Always;

@@ -186,7 +186,7 @@ fn a_replaced_read_that_found_no_room_says_nothing_of_a_round() {
 }
 
 #[test]
-fn a_node_whose_last_word_is_yes_is_not_counted_by_an_older_no() {
+fn a_node_that_reported_the_key_is_not_counted_as_lacking_it() {
     for is_pushed in [false, true] {
         let (mut world, lock) = granted();
         (3..5).for_each(|index| world.answer(index));

@@ -46,7 +46,7 @@ fn a_run_that_ends_early_is_not_judged() {
 }
 
 #[test]
-fn a_run_is_told_how_long_to_last_to_be_judged() {
+fn the_oracle_names_how_long_a_run_must_last() {
     let mut tale = left_behind();
     let mut oracle = Oracle::new(&tale.scenario, &[]);
     tale.events().iter().for_each(|event| oracle.observe(event));

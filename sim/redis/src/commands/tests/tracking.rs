@@ -221,7 +221,7 @@ fn a_new_process_remembers_nothing() {
 }
 
 #[test]
-fn tracking_is_told_of_by_info_and_lists() {
+fn tracking_is_shown_by_info_and_client_list() {
     let mut bench = Bench::tracking(&REDIS_7_0, "OPTOUT NOLOOP");
     bench.does(&["MGET k j"]);
     let flags = "%3\r\n$5\r\nflags\r\n~3\r\n$2\r\non\r\n$6\r\noptout\r\n$6\r\nnoloop\r\n";

@@ -34,7 +34,7 @@ fn client_stopped_while_a_node_returned_dials_when_it_continues() {
 
 /// The client waits for answers from T1 on, and closes the connections when it continues.
 #[test]
-fn a_stop_in_front_of_the_writing_uses_up_the_patience() {
+fn a_stop_before_the_write_uses_up_the_patience() {
     let stopped_for = |ms: u64| {
         let mut tale = Tale::new();
         tale.begins(C1).stops(C1).at(ms).continues(C1);
