@@ -15,7 +15,7 @@ use tokio::io::ReadBuf;
 
 use super::clock::Reading;
 
-/// Age of a new node's process and memory, in milliseconds: 20 years, longer than any quarantine.
+/// Age of a new node's process and data set, in milliseconds: 20 years, longer than any quarantine.
 const AGE_MS: u64 = 20 * 365 * 86_400_000;
 
 /// One node.
