@@ -14,7 +14,7 @@
 //!     .fleet_max_ttl(Duration::from_secs(30))
 //!     .build_blocking()?;
 //! let lease = redlock.acquire("invoice/42").wait(Duration::from_secs(5)).block()?;
-//! lease.check(Duration::from_secs(1))?; // still a second left? asked before each effect
+//! lease.check(Duration::from_secs(1))?; // fails unless more than 1 s is left; call before each effect
 //! println!("invoice 42 is being sent");
 //! lease.release();
 //! # Ok(())

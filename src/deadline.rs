@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_deadline_is_displayed_in_seconds_and_never_later_than_it_is() {
+    fn a_deadline_is_displayed_in_seconds_rounded_down() {
         let deadline = Deadline::new(BootInstant::from_nanos(8_123_250_999_999));
         assert_eq!(deadline.to_string(), "8123.250 s on the boot clock");
         assert_eq!(Deadline::new(BootInstant::ZERO).to_string(), "0.000 s on the boot clock");

@@ -44,7 +44,7 @@ pub(crate) struct Driver {
     environment: Arc<dyn Environment>,
     observers: Observers,
     endpoints: Vec<Endpoint>,
-    /// Name of the canary, the key that identifies a node's memory.
+    /// Name of the canary, the key that identifies a node's data set.
     canary_key: Box<[u8]>,
     /// True if every task is running, as far as is known without the lock.
     all_run: AtomicBool,

@@ -96,7 +96,7 @@ pub struct NodeReport {
 
 impl Redlock {
     /// Checks every node before an application relies on it: that it is a different server from the
-    /// others and a master, keeps its memory as promised, does not evict keys, has a correct clock,
+    /// others and a master, keeps its data as promised, does not evict keys, has a correct clock,
     /// and permits the commands that a lock needs. Uses connections of its own, and sets a key
     /// `redlock-client:inspect` for half a second. If no lock can be acquired, the first finding
     /// says so, and for how long.

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_repeats_a_command_or_a_secret_is_hidden() {
+    fn texts_that_repeat_a_command_or_a_secret_are_hidden() {
         let echo =
             "ERR unknown command `HELLO`, with args beginning with: `3`, `AUTH`, `me`, `secret`";
         assert_eq!(shown(echo, ""), "ERR unknown command `HELLO`");

@@ -70,7 +70,7 @@ fn wider_attempts_around_two_lost_connections_are_safe() {
 
 #[test]
 #[ignore = "takes long; `ci/full` runs it"]
-fn wider_attempts_around_a_restart_and_two_lost_connections_are_safe() {
+fn attempts_around_a_restart_and_lost_connections_are_safe() {
     assert_safe(Bounds { losses: 2, restarts: 1, ..BOUNDS }, [1_876_381, 4_217_785, 21]);
 }
 

@@ -1,6 +1,6 @@
 //! The verdict of the engine `event` changes where the closed form predicts, for every combination
 //! of clock rates and drift allowance. The tolerance is the resolution of the masters' clocks, a
-//! millisecond, plus the time by which C2 asks before C1 stops believing.
+//! millisecond, plus the time by which c2 asks before c1 stops believing.
 
 #[path = "drift/grid.rs"]
 mod grid;
@@ -31,7 +31,7 @@ fn enough_ppm(client_ppm: u32, node_ppm: u32) -> u32 {
 }
 
 #[test]
-fn what_the_closed_form_covers_holds_at_its_very_edge() {
+fn the_closed_form_holds_at_its_edge() {
     for client_ppm in PPM {
         for node_ppm in PPM {
             let share_ppm = enough_ppm(client_ppm, node_ppm);
@@ -48,7 +48,7 @@ fn a_little_beyond_the_edge_it_is_violated_by_every_seed() {
     let mut checked = 0;
     for client_ppm in PPM {
         for node_ppm in PPM {
-            // Time from TTL − 1 ms to the latest end of a key, and the time that C2 needs.
+            // Time from TTL − 1 ms to the latest end of a key, and the time that c2 needs.
             let slack_ns = 2 * TICK_NS + BEFORE_NS + TICK_NS / 10;
             let slack_ppm = (slack_ns * 1_000_000).div_ceil(TTL_NS) as u32;
             let enough = enough_ppm(client_ppm, node_ppm);
@@ -66,7 +66,7 @@ fn a_little_beyond_the_edge_it_is_violated_by_every_seed() {
 }
 
 #[test]
-fn where_it_flips_depends_on_the_masters_phase_alone() {
+fn the_boundary_depends_on_the_masters_phase_alone() {
     // Between the two bounds the seeds differ, and no seed flips back.
     let (client_ppm, node_ppm) = (5_000, 5_000);
     let enough = enough_ppm(client_ppm, node_ppm);

@@ -112,7 +112,7 @@ fn a_time_limit_ends_the_exploration() {
 }
 
 #[test]
-fn what_was_found_stays_if_its_smaller_form_cannot_be_stored() {
+fn a_finding_stays_if_its_smaller_form_cannot_be_stored() {
     let folder = folder("half");
     let found = folder.join("reports/found/mutual-exclusion-none.toml");
     fs::create_dir_all(found.with_extension("toml.part")).unwrap();

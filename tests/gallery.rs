@@ -63,7 +63,7 @@ fn play_all() -> Vec<Played> {
 }
 
 #[test]
-fn what_is_committed_is_what_the_runs_give() {
+fn committed_pages_are_those_of_the_runs() {
     let played = play_all();
     let results: Vec<CaseResult> = played.iter().map(|one| one.result.clone()).collect();
     let rendered = gallery::render(&played, &PAGES).expect("the gallery can be drawn");

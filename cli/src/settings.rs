@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_the_user_knows_is_asked_for() {
+    fn settings_without_a_default_are_asked_for() {
         let missing = Settings::merge(&nodes(&[]), None, File::default()).unwrap_err();
         assert!(missing.message.contains("REDLOCK_NODES"), "{missing}");
         let settings = Settings::merge(&nodes(&["redis://a"]), None, File::default()).unwrap();

@@ -13,7 +13,10 @@ pub(crate) const TESTS: &[Test] = &[
     ("a_limit_ends_the_command", a_limit_ends_the_command),
     ("signals_are_passed_on", signals_are_passed_on),
     ("an_ignored_signal_stays_ignored", an_ignored_signal_stays_ignored),
-    ("what_a_command_leaves_behind_is_ended", what_a_command_leaves_behind_is_ended),
+    (
+        "processes_that_a_command_leaves_behind_are_ended",
+        processes_that_a_command_leaves_behind_are_ended,
+    ),
     ("a_stopped_command_is_ended", a_stopped_command_is_ended),
     ("a_stopped_command_takes_a_signal_to_end", a_stopped_command_takes_a_signal_to_end),
 ];
@@ -91,7 +94,7 @@ fn an_ignored_signal_stays_ignored() {
     assert_eq!(call.end(), (Some(0), String::from("done\n")));
 }
 
-fn what_a_command_leaves_behind_is_ended() {
+fn processes_that_a_command_leaves_behind_are_ended() {
     let fleet = Fleet::of(1);
     let mut call = Call::start(fleet.run("", "sleep 1000 > /dev/null & echo $!"));
     let child = call.line();

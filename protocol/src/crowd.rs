@@ -26,8 +26,7 @@ const MEMORY: Duration = Duration::from_secs(60);
 ///
 /// A client that arrives while the lock is free must not be faster than clients that have waited
 /// for it. If it has met others, it draws a delay, too. A client that uses the lock all the time
-/// meets nobody, because sleeping clients change no key. So it lets others go first once in every
-/// turn.
+/// meets no other client, because sleeping clients change no key. So it yields once in every turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Crowd {
     /// `None`: nothing is known yet.
@@ -176,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_that_a_pause_delayed_does_not_put_off_a_free_lock_for_long() {
+    fn a_reply_after_a_pause_delays_a_free_lock_briefly() {
         let (retry, mut crowd) = (RetryDelay::default(), Crowd::default());
         crowd.given_up(at_ms(10_000));
         let delay = crowd.courtesy(at_ms(10_000), retry, ms(2_000), u64::MAX);

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn who_came_first_is_next() {
+    fn the_first_in_the_queue_is_next() {
         let mut lines = line_of_three();
         assert_eq!(lines.leave(RESOURCE, lock(1)), Some(lock(2)));
         assert_eq!(lines.leave(RESOURCE, lock(2)), Some(lock(3)));
@@ -89,14 +89,14 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_from_the_middle_moves_nobody_to_the_head() {
+    fn leaving_the_middle_of_the_queue_keeps_its_head() {
         let mut lines = line_of_three();
         assert_eq!(lines.leave(RESOURCE, lock(2)), None);
         assert_eq!(lines.leave(RESOURCE, lock(1)), Some(lock(3)));
     }
 
     #[test]
-    fn who_does_not_stand_in_line_changes_nothing() {
+    fn removing_a_use_that_is_not_queued_changes_nothing() {
         let mut lines = line_of_three();
         assert_eq!(lines.leave(RESOURCE, lock(9)), None);
         assert_eq!(lines.leave(ResourceId(99), lock(1)), None);

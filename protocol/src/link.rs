@@ -144,7 +144,7 @@ impl Link {
     /// release owed.
     pub(crate) fn for_each_resource(&self, mark: &mut impl FnMut(ResourceId)) {
         self.pipeline.iter().filter_map(|pending| pending.op.resource()).for_each(&mut *mark);
-        self.owed_releases.iter().for_each(|debt| mark(debt.resource));
+        self.owed_releases.iter().for_each(|owed| mark(owed.resource));
     }
 
     /// Stores the randomness of an attempt.
@@ -277,14 +277,14 @@ impl Link {
         reply: Reply,
         now: BootInstant,
     ) {
-        let is_debt = answered.id.lock.is_none();
+        let is_owed = answered.id.lock.is_none();
         if matches!(reply, Reply::Error | Reply::NotServing) {
             // A later release may succeed: the node is loading its data, or its disk is full for
             // now.
             let again_at = now.after(self.config.patience());
-            let until = if is_debt { answered.since } else { now }.after(answered.key_ttl);
+            let until = if is_owed { answered.since } else { now }.after(answered.key_ttl);
             self.owed_releases.refused(resource, token, until, again_at);
-        } else if is_debt {
+        } else if is_owed {
             self.owed_releases.answered(token, now.after(self.config.node_timeout));
         }
     }
@@ -361,12 +361,12 @@ impl Link {
             return;
         }
         while self.has_room() {
-            let Some(debt) = self.owed_releases.take_due(now) else {
+            let Some(owed) = self.owed_releases.take_due(now) else {
                 break;
             };
             let id = self.own_id();
-            let op = Op::Release { resource: debt.resource, token: debt.token };
-            let key_ttl = debt.until.since(now);
+            let op = Op::Release { resource: owed.resource, token: owed.token };
+            let key_ttl = owed.until.since(now);
             self.pipeline.push_back(Pending::of_link(id, op, key_ttl, now));
         }
     }

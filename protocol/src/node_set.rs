@@ -2,17 +2,17 @@
 
 mod canonical;
 mod connecting;
+mod event;
 mod getters;
 mod handle;
 mod route;
-mod told;
 mod waking;
 
 use core::cmp::Reverse;
 use core::time::Duration;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
-pub use self::told::Event;
+pub use self::event::Event;
 use super::command::{LockId, ResourceId};
 use super::crowd::Crowd;
 use super::lines::Lines;
@@ -62,7 +62,7 @@ pub struct NodeSet {
     jitter: u64,
     /// Nodes that are connected, and nodes that do not push although they are.
     open: NodeMask,
-    deaf: NodeMask,
+    mute: NodeMask,
     notes: VecDeque<CommandOutcome>,
     events: VecDeque<Event>,
     clock: BootInstant,
@@ -103,7 +103,7 @@ impl NodeSet {
             crowds: Vec::new(),
             jitter: 0,
             open: NodeMask::EMPTY,
-            deaf: NodeMask::EMPTY,
+            mute: NodeMask::EMPTY,
             notes: VecDeque::with_capacity(16),
             events: VecDeque::with_capacity(16),
             clock: BootInstant::ZERO,
@@ -133,7 +133,7 @@ impl NodeSet {
         self.watched.clear();
         self.listeners.clear();
         self.crowds.clear();
-        (self.jitter, self.open, self.deaf) = (idle.jitter, idle.open, idle.deaf);
+        (self.jitter, self.open, self.mute) = (idle.jitter, idle.open, idle.mute);
         self.notes.clear();
         self.events.clear();
         self.clock = idle.clock;

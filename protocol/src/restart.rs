@@ -24,7 +24,7 @@ pub struct Introduction {
     pub canary: Option<Canary>,
 }
 
-/// Present content of the key that the fleet's clients keep in the node's own memory. A client
+/// Present content of the key that the fleet's clients keep in the node's own data set. A client
 /// writes it when it is missing, and anew when it does not fit the server any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Canary {
@@ -37,7 +37,7 @@ pub struct Canary {
     pub age: Duration,
 }
 
-/// The operator's promise about a node's memory.
+/// The operator's promise about a node's data set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RestartGuard {
     /// A restart loses no acknowledged write (`appendfsync always` on an honest disk): every
@@ -46,8 +46,8 @@ pub enum RestartGuard {
     /// A crashed node stays away for longer than the fleet's longest TTL, with 1 % and 2 ms for
     /// drift (specification, "delayed restart").
     DelayedRestart,
-    /// No promise: a node whose memory is young, or whose process has changed, does not vote until
-    /// every lease that it may have forgotten is over.
+    /// No promise: a node whose data set is young, or whose process has changed, does not vote
+    /// until every lease that it may have forgotten is over.
     #[default]
     Quarantine,
 }
@@ -78,12 +78,12 @@ pub(crate) struct Known {
     pub(crate) from: Option<BootInstant>,
 }
 
-/// Change in a node's memory between its last introduction and a new one.
+/// Change in a node's data set between its last introduction and a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum News {
     /// The same process, and no acknowledged write is known to be lost.
     Same,
-    /// Another process; the memory is the same, or there is no canary to compare.
+    /// Another process; the data set is the same, or there is no canary to compare.
     Restarted,
     /// All keys, or an unknown part of them, are lost.
     Forgot { restarted: bool },
@@ -186,9 +186,9 @@ impl Eligibility {
 }
 
 impl Known {
-    /// Compares a new introduction with this one. The memory is the same only if the canary is the
-    /// same *and* belongs to the same history: a server that was refilled by its own former replica
-    /// has the old canary. A server that has been a replica has held another server's keys since.
+    /// Compares a new introduction with this one. The data set is the same only if the canary is
+    /// the same *and* belongs to the same history: a server that was refilled by its own former
+    /// replica has the old canary. A server that has been a replica has held another server's keys since.
     fn news_in(&self, introduction: Introduction) -> News {
         let restarted = self.run_id != introduction.run_id;
         let canaries = self.memory.zip(introduction.canary);

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn an_acquisition_that_nobody_wakes_asks_at_intervals_of_a_tenth_of_its_wait() {
+    fn without_pushes_attempts_are_a_tenth_of_the_wait_apart() {
         let interval = |waited_ms, jitter| pace(Duration::from_millis(waited_ms), jitter);
         for (waited_ms, least, most) in [(0, 0, 0), (1_000, 50, 150), (60_000, 333, 1_000)] {
             assert_eq!(interval(waited_ms, 0).as_millis(), least);

@@ -47,7 +47,7 @@ pub(super) fn token(byte: u8) -> Token {
     Token::from_bytes([byte; Token::LENGTH])
 }
 
-/// A canary that names the memory by this number and is a day old.
+/// A canary that names the data set by this number and is a day old.
 pub(super) fn canary(memory: u8) -> Option<Canary> {
     let (memory, history) = (Digest::of(&[memory]), Digest::of(b"history"));
     Some(Canary { memory, history, age: Duration::from_secs(86_400) })

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_armed_over_and_over_does_not_pile_up() {
+    fn timers_set_again_do_not_pile_up() {
         let mut timers = Timers::default();
         for round in 0..100_000 {
             timers.arm(0, Some(at_ms(round)));

@@ -83,7 +83,7 @@ impl Builder {
         Ok(Redlock::new(driver, settings))
     }
 
-    /// Returns the promise about each node's memory, by place.
+    /// Returns the promise about each node's data set, by place.
     fn guards(&self, nodes: NodeCount) -> Result<[RestartGuard; MAX_NODES], BuildError> {
         let mut guards = [self.restart_guard; MAX_NODES];
         for &(place, guard) in &self.guards {

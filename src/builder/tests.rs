@@ -23,7 +23,7 @@ fn the_defaults_build_without_a_runtime() {
 }
 
 #[test]
-fn what_has_no_default_is_asked_for() {
+fn options_without_a_default_are_required() {
     let nodes = || Builder::new().nodes(["redis://a"]);
     assert_eq!(refused(nodes().fleet_max_ttl(SECOND)), BuildError::Missing("ttl"));
     assert_eq!(refused(nodes().ttl(SECOND)), BuildError::Missing("fleet_max_ttl"));

@@ -31,7 +31,7 @@ pub(super) struct Pipeline {
     /// Number of the oldest command.
     first: u64,
     /// Numbers of the commands whose replies are under way, in the order of these replies; `None`
-    /// for a reply that matters to nobody.
+    /// for a reply that no caller needs.
     awaited: VecDeque<Option<u64>>,
     preferred: Forms,
     /// True if the server can push changes of keys.

@@ -180,7 +180,7 @@ impl Driver {
             operation: operation(&op),
             owner: op.token(),
             resource: op.resource().map_or(&[], |resource| state.names.name(resource)),
-            answer: told(reply),
+            answer: observed(reply),
             at: Instant::new(now),
         });
         if let Reply::Introduction(introduction) = reply {
@@ -271,7 +271,7 @@ fn operation(op: &Op) -> Operation {
     }
 }
 
-fn told(reply: Reply) -> observe::Answer {
+fn observed(reply: Reply) -> observe::Answer {
     match reply {
         Reply::Error | Reply::NotServing => observe::Answer::Error,
         Reply::Integer(1..) | Reply::Introduction(_) | Reply::Ok | Reply::Registered(1..) => {

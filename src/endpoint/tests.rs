@@ -65,7 +65,7 @@ fn user_and_password_are_decoded() {
 }
 
 #[test]
-fn what_is_no_endpoint_is_refused_by_name() {
+fn an_invalid_endpoint_is_refused_by_name() {
     for (url, expected) in [
         ("a:6379", EndpointError::Scheme),
         ("http://a", EndpointError::Scheme),

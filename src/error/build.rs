@@ -202,6 +202,6 @@ pub enum TtlError {
     )]
     WithinDrift,
     /// Zero, which servers refuse.
-    #[error("zero")]
+    #[error("must be above zero")]
     Zero,
 }

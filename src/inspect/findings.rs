@@ -233,7 +233,7 @@ fn judge_knowledge(
     }
 }
 
-/// Reports contradictions between the node's configuration and the promise about its memory, and
+/// Reports contradictions between the node's configuration and the promise about its data, and
 /// consequences of that promise.
 fn judge_memory(node: &NodeInspection, report: &NodeReport, find: &mut Find<'_>) {
     let (name, place) = (&node.node, [node.place]);

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_on_a_majority_holds_the_lock_until_a_majority_has_lost_it() {
+    fn value_holds_the_lock_until_a_majority_has_lost_it() {
         let seen = inspection(&[Ok(Some(("a", 3))), Ok(Some(("b", 9))), Ok(Some(("a", 5)))]);
         let remaining = Some(Duration::from_secs(3));
         assert_eq!(seen.holding(), Holding::Held { value: b"a", nodes: 2, remaining });

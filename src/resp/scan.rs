@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_searched_is_not_searched_again() {
+    fn scanned_bytes_are_not_scanned_again() {
         let bytes = [b"*2\r\n+".to_vec(), vec![b'x'; 60_000]].concat();
         let mut scan = Scan::default();
         assert_eq!(scan.resume(&bytes), Ok(None));

@@ -34,16 +34,16 @@ pub(crate) const EXTEND: Script = Script {
 
 /// Returns the node's `INFO`, followed by the content of its canary. Writes the canary anew if it
 /// does not fit the server. The canary holds the server's `run_id` and `master_replid`, the name of
-/// the memory that it is in, and the time at which it was written, in µs. It does not fit if
+/// the data set that it is in, and the time at which it was written, in µs. It does not fit if
 ///
-/// - it is missing: then it gets a new memory name, too;
-/// - another process wrote it: then the memory was read from disk or came from another server;
+/// - it is missing: then the data set gets a new name, too;
+/// - another process wrote it: then the data set was read from disk or came from another server;
 /// - it was written under another replication history and the server has been promoted: then the
-///   memory came from another server. Without a promotion a new history proves nothing, because the
-///   first replica changes the history, too;
+///   data set came from another server. Without a promotion a new history proves nothing, because
+///   the first replica changes the history, too;
 /// - it was written in the future.
 ///
-/// The time is read before the canary, at the same instant, so the reported age of the memory is
+/// The time is read before the canary, at the same instant, so the reported age of the data set is
 /// never too high.
 pub(crate) const INTRODUCE: Script = Script {
     text: include_bytes!("introduce.lua"),

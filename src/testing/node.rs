@@ -15,7 +15,7 @@ use tokio::io::ReadBuf;
 
 use super::clock::Reading;
 
-/// Age of a new node's process and memory, in milliseconds: 20 years, longer than any quarantine.
+/// Age of a new node's process and data set, in milliseconds: 20 years, longer than any quarantine.
 const AGE_MS: u64 = 20 * 365 * 86_400_000;
 
 /// One node.
@@ -206,7 +206,7 @@ impl Node {
         }
     }
 
-    /// Sends what the server tells connections without a request.
+    /// Sends the server's pushes.
     fn push(&mut self, at: Reading, wakes: &mut Vec<Waker>) {
         for (id, message) in self.server.take_pushes() {
             let connection = self.connections.get_mut(&id);

@@ -94,7 +94,7 @@ async fn a_trusted_server_is_spoken_to_by_name_and_by_address() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_who_it_should_be_is_refused() {
+async fn a_server_with_the_wrong_certificate_is_refused() {
     let (authority, other) = (Authority::new(), Authority::new());
     let signed = authority.sign(&["node.example"]);
     for (tls, host, why) in [
@@ -126,7 +126,7 @@ fn refused(tls: &TlsConfig) -> TlsError {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_by_name() {
+fn an_unreadable_certificate_is_refused_by_name() {
     let authority = Authority::new();
     let (one, other) = (authority.sign(&["one"]), authority.sign(&["other"]));
     let trusting = || authority.trusting();

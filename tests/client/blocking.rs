@@ -96,7 +96,7 @@ fn an_extension_moves_the_deadline() {
 }
 
 #[test]
-fn work_that_ends_too_late_is_told_so() {
+fn work_that_ends_too_late_gets_an_error() {
     let world = World::new();
     let redlock = client(&world);
     let in_time = aside(&world, || redlock.acquire("res").with(|lease| lease.is_valid()));

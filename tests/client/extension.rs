@@ -69,7 +69,7 @@ fn keys_that_are_gone_end_the_lease_at_once() {
 }
 
 #[test]
-fn two_who_extend_at_once_take_turns() {
+fn two_extensions_at_once_take_turns() {
     let world = World::new();
     let redlock = world.client();
     let lease = world.block_on(redlock.acquire("res")).unwrap();

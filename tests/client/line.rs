@@ -29,7 +29,7 @@ fn first_in_the_queue_gets_the_lock_and_alone_asks_the_nodes() {
 }
 
 #[test]
-fn who_gives_up_while_waiting_is_passed_over() {
+fn a_caller_that_gives_up_is_skipped() {
     let world = World::new();
     let redlock = world.client();
     let first = world.block_on(redlock.acquire("res")).unwrap();
@@ -42,7 +42,7 @@ fn who_gives_up_while_waiting_is_passed_over() {
 }
 
 #[test]
-fn who_waits_in_vain_is_told_that_the_lock_is_taken() {
+fn a_queued_caller_that_times_out_gets_taken() {
     let world = World::new();
     let redlock = world.client();
     let _held = world.block_on(redlock.acquire("res")).unwrap();

@@ -147,7 +147,7 @@ fn an_operator_is_warned_of_nodes_and_losses() {
 }
 
 #[test]
-fn an_outage_is_warned_of_once_and_its_end_is_told() {
+fn an_outage_is_logged_once_and_so_is_its_end() {
     let lines = logged(Level::INFO, |world, redlock| {
         world.node("c", |node| node.habit = Habit::Refuses);
         let keep_alive = KeepAlive::at_most(60 * SECOND);
@@ -174,7 +174,7 @@ fn an_outage_is_warned_of_once_and_its_end_is_told() {
 }
 
 #[test]
-fn whoever_looks_for_a_fault_sees_each_attempt() {
+fn debug_logs_show_each_attempt() {
     let lines = logged(Level::TRACE, |world, redlock| {
         world.node("c", |node| node.set("res", "somebody"));
         let lease = world.block_on(redlock.acquire("res")).unwrap();

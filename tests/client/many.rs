@@ -89,7 +89,7 @@ fn locks_are_taken_in_the_order_of_their_names() {
 }
 
 #[test]
-fn who_waits_for_one_lock_holds_no_other() {
+fn a_waiting_acquisition_holds_no_other_lock() {
     let world = World::new();
     world.each_node(|node| node.set("b", "somebody"));
     let redlock = world.client();
@@ -278,7 +278,7 @@ fn silent_node_is_named_once_by_the_release_of_all() {
 }
 
 #[test]
-fn what_cannot_be_locked_together_is_refused_and_sends_nothing() {
+fn impossible_sets_of_locks_are_refused_and_send_nothing() {
     let world = World::new();
     let redlock = world.client();
     let thousand = (0..1_000).map(|number| number.to_string());

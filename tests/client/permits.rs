@@ -41,7 +41,7 @@ fn permits_are_asked_for_in_a_random_order() {
 }
 
 #[test]
-fn whichever_permit_is_free_first_wakes_who_waits() {
+fn the_first_free_permit_wakes_a_waiter() {
     for place in 0..3 {
         let world = World::new();
         let (redlock, other) = (world.client(), world.client());
@@ -64,7 +64,7 @@ fn whichever_permit_is_free_first_wakes_who_waits() {
 }
 
 #[test]
-fn who_waits_for_a_permit_in_vain_leaves_nothing() {
+fn a_failed_wait_for_a_permit_leaves_nothing() {
     let world = World::new();
     for name in ["pool#0", "pool#1"] {
         world.each_node(|node| node.set(name, "somebody"));

@@ -97,7 +97,7 @@ fn a_split_vote_is_tried_again_and_a_single_attempt_is_not() {
 }
 
 #[test]
-fn who_tries_again_after_a_split_vote_may_win() {
+fn a_retry_after_a_split_vote_may_win() {
     let world = world(VERSIONS[0], ["x", "x", "y", "y", ""]);
     let redlock = world.client();
     let mut trying = Box::pin(redlock.try_acquire("res").into_future());

@@ -35,7 +35,7 @@ fn a_wait_sends_nothing_until_the_lock_is_released() {
 }
 
 #[test]
-fn a_lock_of_a_client_that_is_gone_is_had_when_its_keys_have_expired() {
+fn a_lock_of_a_dead_client_is_free_when_its_keys_expire() {
     let world = World::new();
     let (one, other) = (world.client(), world.client());
     let held = world.block_on(one.acquire("res")).unwrap();
@@ -84,7 +84,7 @@ fn a_wait_at_servers_that_push_nothing_asks_ever_more_rarely() {
 }
 
 #[test]
-fn a_wait_in_vain_ends_on_time_and_says_for_how_long_the_lock_is_taken() {
+fn a_wait_in_vain_ends_on_time_with_the_remaining_life() {
     let world = World::new();
     let (one, other) = (world.client(), world.client());
     let _held = world.block_on(one.acquire("res")).unwrap();

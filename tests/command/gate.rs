@@ -31,7 +31,7 @@ fn gate(folder: &Path, arguments: &[&str]) -> (i32, String) {
 const JUMP_THAT_DOES_NO_HARM: &str = "fault.jump.clock-jump.by=1ms";
 
 #[test]
-fn a_departure_is_red_until_it_is_accepted_and_told_when_it_is_over() {
+fn a_departure_fails_the_gate_until_it_is_accepted() {
     let folder = played("gate", JUMP_THAT_DOES_NO_HARM);
     let (code, text) = gate(&folder, &[]);
     assert!(code == 1 && text.contains("NEW      clock-jump  mutual-exclusion holds"), "{text}");

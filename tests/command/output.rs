@@ -142,7 +142,7 @@ VIOLATION mutual-exclusion  clock-jump  seed 0
 }
 
 #[test]
-fn colours_are_for_terminals_or_for_those_who_ask() {
+fn colours_are_for_terminals_or_on_request() {
     let folder = folder("colours", &[("clock-jump.toml", GOOD)]);
     let said = |color: &str| {
         let run = ["run", "clock-jump", "--seeds", "0..2", "--color", color];

@@ -54,7 +54,7 @@ error: reports cannot be written to reports: File too large (os error 27)
 }
 
 #[test]
-fn a_run_replaces_the_reports_of_the_run_before_and_nothing_else() {
+fn a_run_replaces_only_the_reports_of_the_run_before() {
     let other = GOOD.replace("\"clock-jump\"", "\"other\"");
     let folder = folder("replaced", &[("clock-jump.toml", GOOD), ("other.toml", &other)]);
     redlock_sim(&folder, &["run", "--seeds", "0..2"]).code(0);

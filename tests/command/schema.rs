@@ -16,7 +16,7 @@ fn the_committed_schema_is_that_of_the_parser() {
 }
 
 #[test]
-fn the_guide_for_authors_names_every_field_and_word_of_the_format() {
+fn the_guide_names_every_field_and_word_of_the_format() {
     let schema = fs::read_to_string("../../docs/scenario.schema.json").unwrap();
     let schema: Value = serde_json::from_str(&schema).unwrap();
     let guide = fs::read_to_string("../../scenarios/README.md").unwrap();

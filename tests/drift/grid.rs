@@ -21,7 +21,7 @@ const PAD_NS: u128 = 2_000_000;
 /// One millisecond: the resolution of a master's expiry.
 pub(crate) const TICK_NS: u128 = 1_000_000;
 
-/// Time by which the single request of C2 precedes the end of C1's belief.
+/// Time by which the single request of c2 precedes the end of c1's belief.
 pub(crate) const BEFORE_NS: u128 = 200_000;
 
 const MILLION: u128 = 1_000_000;
@@ -38,7 +38,7 @@ pub(crate) struct Rates {
 }
 
 impl Rates {
-    /// End of C1's belief in true time since T1, rounded up.
+    /// End of c1's belief in true time since T1, rounded up.
     pub(crate) fn belief_ns(self) -> u128 {
         let local_ns = TTL_NS - TTL_NS * u128::from(self.share_ppm) / MILLION - PAD_NS;
         (local_ns * MILLION).div_ceil(MILLION - u128::from(self.client_ppm))
@@ -64,8 +64,8 @@ pub(crate) fn overlap(rates: Rates, seed: u64) -> Option<Violation> {
     }
 }
 
-/// The scenario: C1 holds A, B and C from time 0; C2 asks once, just before C1 stops believing. C's
-/// clocks are fast, C1's are slow. C1 runs the literal algorithm, because this project's client
+/// The scenario: c1 holds A, B and C from time 0; c2 asks once, just before c1 stops believing. C's
+/// clocks are fast, c1's are slow. c1 runs the literal algorithm, because this project's client
 /// ends its belief 2 ms before the deadline.
 fn case(rates: Rates) -> Case {
     let Rates { client_ppm, node_ppm, share_ppm } = rates;

@@ -8,7 +8,7 @@ use crate::{Test, on_tokio};
 pub(crate) const TESTS: &[Test] = &[
     on_tokio!(servers_in_order_are_not_objected_to),
     on_tokio!(one_server_under_two_names_is_found),
-    on_tokio!(what_makes_keys_vanish_is_found),
+    on_tokio!(settings_that_make_keys_vanish_are_found),
     on_tokio!(missing_rights_are_named),
     on_tokio!(a_server_that_is_away_or_hangs_is_named),
     on_tokio!(services_on_the_same_servers_have_the_same_fingerprint),
@@ -48,7 +48,7 @@ async fn one_server_under_two_names_is_found() {
     assert_eq!(inspection.findings[0].places, [0, 2]);
 }
 
-async fn what_makes_keys_vanish_is_found() {
+async fn settings_that_make_keys_vanish_are_found() {
     let fleet = Fleet::of(4);
     fleet[0].ask::<()>("CONFIG SET maxmemory-policy allkeys-lru");
     let master = fleet[1].port();

@@ -10,8 +10,8 @@ use crate::wait::eventually;
 use crate::{Test, on_tokio};
 
 pub(crate) const TESTS: &[Test] = &[
-    on_tokio!(who_holds_the_lock_of_rslock_keeps_us_out),
-    on_tokio!(who_holds_our_lock_keeps_rslock_out),
+    on_tokio!(a_lock_of_rslock_excludes_this_client),
+    on_tokio!(a_lock_of_this_client_excludes_rslock),
     on_tokio!(each_releases_only_its_own),
 ];
 
@@ -21,7 +21,7 @@ fn their_client(fleet: &Fleet) -> LockManager {
     manager
 }
 
-async fn who_holds_the_lock_of_rslock_keeps_us_out() {
+async fn a_lock_of_rslock_excludes_this_client() {
     let fleet = Fleet::of(5);
     let (theirs, ours) = (their_client(&fleet), fleet.client());
     fleet.connect(&ours).await;
@@ -35,7 +35,7 @@ async fn who_holds_the_lock_of_rslock_keeps_us_out() {
     assert_eq!(lease.release().await, Released::Confirmed);
 }
 
-async fn who_holds_our_lock_keeps_rslock_out() {
+async fn a_lock_of_this_client_excludes_rslock() {
     let fleet = Fleet::of(5);
     let (theirs, ours) = (their_client(&fleet), fleet.client());
     let lease = ours.acquire("res").await.unwrap();

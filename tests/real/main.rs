@@ -144,11 +144,11 @@ const MISSING: &str = "no `redis-server` on PATH";
 
 /// Tests that need something a simulated master lacks, with the reason.
 const BEYOND_MASTERS: &[(&str, &str)] = &[
-    ("inspection::what_makes_keys_vanish_is_found", "a simulated master follows no other"),
+    ("inspection::settings_that_make_keys_vanish_are_found", "a simulated master follows no other"),
     ("memory::a_server_that_was_demoted_and_promoted_lets_nobody_in", "it follows no other"),
     ("memory::a_client_that_starts_after_a_failover_is_not_let_in", "it follows no other"),
     ("memory::durable_servers_are_upgraded_without_a_quarantine", "it stores nothing on disk"),
-    ("memory::what_loses_no_key_costs_nothing", "it follows no other"),
+    ("memory::events_without_a_loss_cost_nothing", "it follows no other"),
     ("refusals::a_server_that_becomes_a_replica_votes_no_more", "it follows no other"),
     ("taken::a_holder_of_another_library_is_a_holder", "it has no lists"),
     ("watching::keys_that_are_evicted_end_the_lease", "it evicts nothing"),

@@ -16,11 +16,11 @@ pub(crate) const TESTS: &[Test] = &[
     on_tokio!(a_client_that_starts_after_a_failover_is_not_let_in),
     on_tokio!(a_restart_behind_a_proxy_lets_nobody_in),
     on_tokio!(restart_behind_a_proxy_is_noticed_if_votes_are_verified),
-    on_tokio!(an_emptied_server_lets_nobody_in_who_is_connected),
-    on_tokio!(an_emptied_server_lets_nobody_in_who_connects_again),
-    on_tokio!(an_emptied_server_lets_nobody_in_who_starts),
+    on_tokio!(an_emptied_server_admits_no_connected_client),
+    on_tokio!(an_emptied_server_admits_no_client_that_reconnects),
+    on_tokio!(an_emptied_server_admits_no_new_client),
     on_tokio!(demoted_server_is_left_for_the_new_one_at_its_address),
-    on_tokio!(what_loses_no_key_costs_nothing),
+    on_tokio!(events_without_a_loss_cost_nothing),
     on_tokio!(durable_servers_are_upgraded_without_a_quarantine),
     on_tokio!(a_user_who_may_not_use_the_canary_locks_as_before),
     on_tokio!(a_canary_has_the_name_that_it_is_given),
@@ -130,14 +130,14 @@ async fn restarts_behind_a_proxy(with: fn(Builder) -> Builder, idle: Duration) {
     has_it_alone(lease, &other).await;
 }
 
-async fn an_emptied_server_lets_nobody_in_who_is_connected() {
+async fn an_emptied_server_admits_no_connected_client() {
     let server = Server::start(&[]);
     let (lease, other) = held(&server).await;
     server.ask::<()>("FLUSHALL");
     has_it_alone(lease, &other).await;
 }
 
-async fn an_emptied_server_lets_nobody_in_who_connects_again() {
+async fn an_emptied_server_admits_no_client_that_reconnects() {
     let server = Server::start(&[]);
     let (lease, other) = held(&server).await;
     server.ask::<()>("CLIENT KILL TYPE normal SKIPME yes");
@@ -145,7 +145,7 @@ async fn an_emptied_server_lets_nobody_in_who_connects_again() {
     has_it_alone(lease, &other).await;
 }
 
-async fn an_emptied_server_lets_nobody_in_who_starts() {
+async fn an_emptied_server_admits_no_new_client() {
     let server = Server::start(&[]);
     let old = TTL + Duration::from_secs(3);
     eventually("the server is old", old + SOON, || uptime(&server) >= old).await;
@@ -171,7 +171,7 @@ async fn demoted_server_is_left_for_the_new_one_at_its_address() {
     assert!(new.calls("set") > 0);
 }
 
-async fn what_loses_no_key_costs_nothing() {
+async fn events_without_a_loss_cost_nothing() {
     let fleet = Fleet::with(1, &["--repl-diskless-sync-delay", "0"]);
     let server = &fleet[0];
     let redlock = trusting(fleet.urls()).build().unwrap();

@@ -12,7 +12,7 @@ use crate::{Test, on_tokio};
 
 pub(crate) const TESTS: &[Test] = &[
     on_tokio!(somebody_wins_where_three_ask_at_once).alone(),
-    on_tokio!(nobody_is_told_of_a_holder_where_a_majority_is_away).alone(),
+    on_tokio!(without_a_majority_no_holder_is_reported).alone(),
     on_tokio!(a_holder_of_another_library_is_a_holder),
 ];
 
@@ -60,7 +60,7 @@ async fn somebody_wins_where_three_ask_at_once() {
     fleet.empties(SOON).await;
 }
 
-async fn nobody_is_told_of_a_holder_where_a_majority_is_away() {
+async fn without_a_majority_no_holder_is_reported() {
     let mut fleet = Fleet::of(5);
     let client = || fleet.builder().node_timeout(Duration::from_millis(50)).build().unwrap();
     let clients = [client(), client()];

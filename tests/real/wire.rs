@@ -12,7 +12,7 @@ use crate::wait::eventually;
 use crate::{Test, on_tokio};
 
 pub(crate) const TESTS: &[Test] = &[
-    on_tokio!(a_slow_way_shortens_the_lease),
+    on_tokio!(a_slow_network_shortens_the_lease),
     on_tokio!(an_answer_that_is_held_back_leaves_nothing),
     on_tokio!(a_command_that_is_held_back_for_too_long_leaves_nothing),
     on_tokio!(a_connection_may_be_cut_at_any_byte_of_what_is_asked),
@@ -35,7 +35,7 @@ fn through(proxies: &[Proxy], node_timeout: Duration) -> Redlock {
     builder.node_timeout(node_timeout).build().unwrap()
 }
 
-async fn a_slow_way_shortens_the_lease() {
+async fn a_slow_network_shortens_the_lease() {
     let fleet = Fleet::of(3);
     let proxies = proxies(&fleet).await;
     let redlock = through(&proxies, 2_000 * MS);

@@ -44,7 +44,7 @@ fn an_array_of_negative_length_is_nothing() {
 }
 
 #[test]
-fn what_the_server_does_not_know_is_an_error_and_no_more() {
+fn unknown_requests_are_errors_and_nothing_more() {
     let fleet = serve("");
     let mut talk = Talk::to(fleet.addresses()[0]);
     for (bad, error) in [

@@ -122,7 +122,7 @@ fn a_termination_ends_with_verdict_and_files() {
 }
 
 #[test]
-fn who_enters_without_its_keys_reads_what_to_check() {
+fn entering_without_keys_prints_advice() {
     let mut serving = Serving::start("gone", 1, &[]);
     let (mut master, mut observer) = (serving.master(0), serving.observer());
     assert_eq!(master.ask("SET res token NX PX 100"), "+OK");

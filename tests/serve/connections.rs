@@ -11,7 +11,7 @@ use crate::talk::{Talk, await_fault, until};
 use crate::{scenario, serve, setup};
 
 #[test]
-fn who_waits_and_goes_is_gone() {
+fn a_waiting_connection_can_be_closed() {
     let fleet = serve("");
     let address = fleet.addresses()[0];
     let mut other = Talk::to(address);
@@ -24,7 +24,7 @@ fn who_waits_and_goes_is_gone() {
 }
 
 #[test]
-fn who_has_not_said_who_it_is_may_not_say_much() {
+fn an_unidentified_worker_may_not_send_much() {
     let fleet = serve("");
     let address = fleet.addresses()[0];
     let mut before = Talk::to(address);
@@ -76,7 +76,7 @@ fn all_that_came_is_answered_however_much_it_is() {
 
 /// A stopped master's input is not buffered without limit: it stays with the sender.
 #[test]
-fn who_is_not_served_cannot_send_without_end() {
+fn an_unserved_connection_cannot_send_without_limit() {
     const MUCH: usize = 400;
     let fleet = serve("");
     let address = fleet.addresses()[0];
@@ -92,7 +92,7 @@ fn who_is_not_served_cannot_send_without_end() {
 
 /// A Valkey with an append-only file that is synced once a second.
 #[test]
-fn who_waits_for_the_disk_is_told_when_the_disk_has_it() {
+fn a_write_is_answered_when_it_is_on_disk() {
     let faults = "[cluster.disk]\nsync-takes = \"900ms\"\n\
          [cluster.node.A]\npersistence = \"everysec\"\n\
          [[fault]]\nid = \"syncs\"\nat = \"100ms\"\nclock-jump = { host = \"B\", by = \"1s\" }\n\
@@ -121,7 +121,7 @@ fn who_waits_for_the_disk_is_told_when_the_disk_has_it() {
 }
 
 #[test]
-fn a_server_that_keeps_nothing_cannot_be_told_to() {
+fn config_set_cannot_change_the_persistence() {
     let fleet = serve("[cluster.node.B]\npersistence = \"everysec\"\n");
     for (address, is, other) in [(0, "no", "yes"), (1, "yes", "no")] {
         let mut talk = Talk::to(fleet.addresses()[address]);

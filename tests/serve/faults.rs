@@ -32,7 +32,7 @@ fn a_killed_master_is_refused_and_comes_back_empty() {
 }
 
 #[test]
-fn what_a_partition_holds_is_executed_after_it() {
+fn requests_held_by_a_partition_are_executed_after_it() {
     let (fleet, mut observer) = observed(
         "[[fault]]\nid = \"cut\"\nat = \"0s\"\nuntil = \"2s\"\n\
          partition = { between = [[\"c1\"], [\"A\"]] }",
@@ -78,7 +78,7 @@ fn a_host_without_power_is_silent_and_resets_afterwards() {
 }
 
 #[test]
-fn what_cannot_be_done_is_refused_by_name() {
+fn unsupported_faults_are_refused_by_name() {
     for (faults, what) in [
         (
             "[[fault]]\nid = \"f\"\nat = \"1s\"\nuntil = \"2s\"\nsuspend = { host = \"c1\" }",
@@ -98,7 +98,7 @@ fn what_cannot_be_done_is_refused_by_name() {
 }
 
 #[test]
-fn a_fault_begins_before_the_vote_by_which_an_attempt_is_decided() {
+fn a_fault_begins_before_the_vote_that_decides_an_attempt() {
     let (fleet, mut observer) = observed(
         "[[fault]]\nid = \"jump\"\nat = { client = \"c1\", before = \"t2\", attempt = 2 }\n\
          clock-jump = { host = \"A\", by = \"1s\" }",
@@ -214,7 +214,7 @@ fn a_rate_comes_on_top_of_the_usual_drift_and_leaves_it() {
 }
 
 #[test]
-fn what_is_kept_is_there_after_a_restart() {
+fn stored_keys_are_there_after_a_restart() {
     let (fleet, mut observer) = observed(
         "[cluster.node.A]\npersistence = \"always\"\n\
          [cluster.node.B]\npersistence = \"rdb\"\n\

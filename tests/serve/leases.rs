@@ -85,7 +85,7 @@ fn a_release_of_an_equal_value_is_of_anothers_key() {
 }
 
 #[test]
-fn who_deletes_anothers_keys_is_wrong_if_nobody_comes() {
+fn deleting_anothers_keys_is_a_violation_without_a_rival() {
     let verdict = held(10_000, |observer, _, c2| {
         enter(observer, "c1");
         assert_eq!(c2.ask("DEL res"), [":1"; 5]);
@@ -113,7 +113,7 @@ fn a_worker_may_have_the_name_of_a_client_of_another_kind() {
 }
 
 #[test]
-fn who_enters_when_its_keys_are_gone_is_wrong() {
+fn entering_without_keys_is_a_violation() {
     let verdict = held(100, |observer, _, c2| {
         until("the keys are gone", || c2.ask("GET res") == ["$-1"; 5]);
         enter(observer, "c1");
@@ -124,7 +124,7 @@ fn who_enters_when_its_keys_are_gone_is_wrong() {
 }
 
 #[test]
-fn who_enters_by_one_vote_of_five_is_wrong() {
+fn entering_by_one_vote_of_five_is_a_violation() {
     let (fleet, mut observer, mut c1, _c2) = begin();
     assert_eq!(c1.0[0].ask("SET res one NX PX 10000"), "+OK");
     enter(&mut observer, "c1");
@@ -137,7 +137,7 @@ fn who_enters_by_one_vote_of_five_is_wrong() {
 }
 
 #[test]
-fn who_enters_before_the_answers_is_wrong() {
+fn entering_before_the_answers_is_a_violation() {
     let fleet = serve(
         "[[fault]]\nid = \"slow\"\nat = \"0s\"\n\
          delay = { from = [\"A\", \"B\", \"C\"], to = [\"c1\"], by = \"60s\", only = \"answer\" }",
@@ -173,7 +173,7 @@ fn a_stranger_is_known_by_the_name_of_its_connection() {
 
 /// Entering takes much less than two seconds.
 #[test]
-fn who_stays_longer_than_its_keys_is_wrong() {
+fn outlasting_the_keys_is_a_violation() {
     let verdict = held(2_000, |observer, _, c2| {
         enter(observer, "c1");
         until("the keys are gone", || c2.ask("GET res") == ["$-1"; 5]);
@@ -183,7 +183,7 @@ fn who_stays_longer_than_its_keys_is_wrong() {
 }
 
 #[test]
-fn who_releases_before_it_leaves_is_wrong() {
+fn a_release_before_leave_is_a_violation() {
     let verdict = held(10_000, |observer, c1, _| {
         enter(observer, "c1");
         assert_eq!(c1.ask(&format!("{COMPARE_AND_DELETE} one")), [":1"; 5]);

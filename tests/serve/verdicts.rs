@@ -77,7 +77,7 @@ fn an_operator_is_blamed() {
 
 /// Counterexample K5: the replies are correct, but too late to be worth anything.
 #[test]
-fn who_enters_by_answers_that_came_too_late_is_wrong() {
+fn entering_by_late_answers_is_a_violation() {
     let fleet = serve(
         "[[fault]]\nid = \"slow\"\nat = \"0s\"\n\
          delay = { from = [\"A\", \"B\", \"C\", \"D\", \"E\"], to = [\"c1\"], by = \"1s\", only = \"answer\" }",
@@ -147,7 +147,7 @@ fn fencing_tokens_that_go_back_are_a_violation() {
 }
 
 #[test]
-fn who_says_nonsense_to_the_observer_is_told_so() {
+fn malformed_reports_to_the_observer_are_refused() {
     let fleet = serve("");
     let mut observer = Talk::to(fleet.observer());
     for (line, error) in [
@@ -187,7 +187,7 @@ pub(crate) fn told(verdict: &Verdict) -> impl Iterator<Item = &EventKind> {
 
 /// Each command comes over its own connection, as from workers that are shell scripts.
 #[test]
-fn who_deletes_what_is_anothers_is_wrong_and_no_operator() {
+fn deleting_anothers_keys_is_not_taken_for_an_operator() {
     let fleet = serve("");
     let addresses = fleet.addresses();
     let mut observer = Talk::to(fleet.observer());
@@ -203,7 +203,7 @@ fn who_deletes_what_is_anothers_is_wrong_and_no_operator() {
 }
 
 #[test]
-fn what_is_not_answered_is_told() {
+fn commands_without_an_answer_are_noted() {
     let fleet = serve("");
     let address = fleet.addresses()[0];
     let mut talk = Talk::of(address, "c1");

@@ -31,7 +31,7 @@ async fn lease_that_cannot_be_extended_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn started_node_has_its_keys_and_is_quarantined_without_a_promise() {
+async fn a_started_node_has_its_keys_and_is_quarantined() {
     let promises = [
         (RestartGuard::Quarantine, Err(AcquireErrorKind::Quarantined)),
         (RestartGuard::Durable, Ok(())),

@@ -22,7 +22,7 @@ const REASONS: [LostReason; 5] = [
 ];
 
 #[tokio::test(start_paused = true)]
-async fn lease_is_lost_for_the_reason_given_and_looks_lost_everywhere() {
+async fn a_lost_lease_is_lost_everywhere_for_the_reason_given() {
     for reason in REASONS {
         let redlock = Nodes::new(3).client();
         let lease = redlock.acquire("res").await.unwrap();

@@ -145,8 +145,8 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Follows a stop from the terminal: the shell must get it back, and know of the stop. Any other
-    /// stop is somebody's wish, and the lease is kept alive.
+    /// Stops with the command after a stop from the terminal: the shell must get the terminal back,
+    /// and know of the stop. Any other stop is deliberate, and the lease is kept alive.
     fn stopped(&self, signal: i32) {
         let Some(terminal) = &self.terminal else { return };
         if signal == Signal::STOP.as_raw() {
@@ -226,7 +226,7 @@ impl<'a> Supervisor<'a> {
             Phase::Running => now + self.lease.remaining().saturating_sub(self.grace) + ROUNDING,
             Phase::Terminating(end) | Phase::Killed(end) => end,
         };
-        // Nobody tells of the ends of processes that are not children.
+        // No signal reports the end of a process that is not a child.
         if self.status.is_some() { due.min(now + GLANCE) } else { due }
     }
 

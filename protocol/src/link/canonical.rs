@@ -31,11 +31,11 @@ impl Link {
         out.maybe_ahead(self.eligibility.from());
         out.maybe_ahead(self.asked_again_at());
         out.word(self.owed_releases.len() as u64);
-        for debt in self.owed_releases.iter() {
-            out.word(u64::from(debt.resource.0));
-            out.token(debt.token);
-            out.ahead(debt.until);
-            match debt.stage {
+        for owed in self.owed_releases.iter() {
+            out.word(u64::from(owed.resource.0));
+            out.token(owed.token);
+            out.ahead(owed.until);
+            match owed.stage {
                 Stage::Owed => out.word(0),
                 Stage::Sent => out.word(1),
                 Stage::AgainAt(at) => {

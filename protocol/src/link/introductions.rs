@@ -119,8 +119,8 @@ impl Link {
         self.eligibility.from().filter(|_| !self.introductions.is_suspended())
     }
 
-    /// Returns the instant from which the node's memory counts, by its last introduction. It changes
-    /// when the node may have lost keys.
+    /// Returns the instant from which the node's data set counts, by its last introduction. It
+    /// changes when the node may have lost keys.
     pub(crate) fn memory_from(&self) -> Option<BootInstant> {
         self.eligibility.from()
     }

@@ -56,8 +56,8 @@ impl OwedReleases {
         if self.owed == 0 && self.next.is_none_or(|next| next > now) {
             return None;
         }
-        let taken = self.all.iter_mut().find_map(|debt| {
-            debt.stage = match debt.stage {
+        let taken = self.all.iter_mut().find_map(|owed| {
+            owed.stage = match owed.stage {
                 Stage::Owed => {
                     self.owed -= 1;
                     Stage::Sent
@@ -65,9 +65,9 @@ impl OwedReleases {
                 Stage::AgainAt(at) if at <= now => Stage::SentAgain,
                 _ => return None,
             };
-            Some(*debt)
+            Some(*owed)
         });
-        if taken.is_none_or(|debt| debt.stage == Stage::SentAgain) {
+        if taken.is_none_or(|owed| owed.stage == Stage::SentAgain) {
             self.look_again();
         }
         taken
@@ -76,7 +76,7 @@ impl OwedReleases {
     /// Records an answer to the release of `token`. After the first answer the release is due again
     /// at `again_at`; after the second it is done.
     pub(super) fn answered(&mut self, token: Token, again_at: BootInstant) {
-        let Some(place) = self.all.iter().position(|debt| debt.token == token) else {
+        let Some(place) = self.all.iter().position(|owed| owed.token == token) else {
             return;
         };
         match self.all[place].stage {
@@ -113,8 +113,8 @@ impl OwedReleases {
     /// Marks every release as owed again: whatever was not settled on the lost connection is
     /// unreliable.
     pub(super) fn connection_lost(&mut self) {
-        for debt in &mut self.all {
-            debt.stage = Stage::Owed;
+        for owed in &mut self.all {
+            owed.stage = Stage::Owed;
         }
         self.owed = self.all.len();
         self.look_again();
@@ -123,8 +123,8 @@ impl OwedReleases {
     /// Drops the releases whose keys have expired by `now`.
     pub(super) fn forget_until(&mut self, now: BootInstant) {
         if self.next.is_some_and(|next| next <= now) {
-            self.all.retain(|debt| debt.until > now);
-            self.owed = self.all.iter().filter(|debt| debt.stage == Stage::Owed).count();
+            self.all.retain(|owed| owed.until > now);
+            self.owed = self.all.iter().filter(|owed| owed.stage == Stage::Owed).count();
             self.look_again();
         }
     }
@@ -147,7 +147,7 @@ impl OwedReleases {
     }
 
     fn place_of(&self, resource: ResourceId, token: Token) -> Option<usize> {
-        self.all.iter().position(|debt| debt.token == token && debt.resource == resource)
+        self.all.iter().position(|owed| owed.token == token && owed.resource == resource)
     }
 
     fn wait_for(&mut self, at: BootInstant) {
@@ -155,9 +155,9 @@ impl OwedReleases {
     }
 
     fn look_again(&mut self) {
-        let instants = self.all.iter().map(|debt| match debt.stage {
-            Stage::AgainAt(at) => at.min(debt.until),
-            _ => debt.until,
+        let instants = self.all.iter().map(|owed| match owed.stage {
+            Stage::AgainAt(at) => at.min(owed.until),
+            _ => owed.until,
         });
         self.next = instants.min();
     }

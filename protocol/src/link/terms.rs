@@ -18,7 +18,7 @@ pub struct LinkConfig {
     pub node_timeout: Duration,
     /// Time that a connection may take to open.
     pub connect_timeout: Duration,
-    /// The operator's promise about the node's memory.
+    /// The operator's promise about the node's data set.
     pub restart_guard: RestartGuard,
     /// Longest TTL that any client of the node uses.
     pub fleet_max_ttl: Duration,

@@ -92,7 +92,7 @@ pub(crate) struct Listening {
     /// Nodes that did not answer their last look.
     away: NodeMask,
     /// Nodes that do not push: they refuse to, or did not when they should have.
-    deaf: NodeMask,
+    mute: NodeMask,
     /// Node to which the use listens until it listens to more.
     anchor: Option<NodeIndex>,
     awake: Option<Awake>,
@@ -147,7 +147,7 @@ impl Listening {
             serials: [0; MAX_NODES],
             overtaken: NodeMask::EMPTY,
             away: NodeMask::EMPTY,
-            deaf: NodeMask::EMPTY,
+            mute: NodeMask::EMPTY,
             anchor: None,
             awake: None,
             more_at: None,
@@ -167,17 +167,17 @@ impl Listening {
     }
 
     /// Nodes that do not push.
-    pub(crate) fn deaf(&self) -> NodeMask {
-        self.deaf
+    pub(crate) fn mute(&self) -> NodeMask {
+        self.mute
     }
 
-    pub(crate) fn set_deaf(&mut self, deaf: NodeMask) {
-        self.deaf = deaf;
+    pub(crate) fn set_mute(&mut self, mute: NodeMask) {
+        self.mute = mute;
     }
 
     /// Records that `node` pushes.
     pub(super) fn is_heard(&mut self, node: NodeIndex) {
-        self.deaf.remove(node);
+        self.mute.remove(node);
     }
 
     /// Begins to wait for the next attempt after one has failed.

@@ -33,11 +33,11 @@ impl BlockingKeys {
 
     /// Returns the nodes of `refused` that showed a holder other than `own`, or showed that there
     /// is none.
-    fn told(&self, refused: NodeMask, own: Holder) -> NodeMask {
-        let mut told = refused.intersection(self.gone);
+    fn heard(&self, refused: NodeMask, own: Holder) -> NodeMask {
+        let mut heard = refused.intersection(self.gone);
         let others = |node: &NodeIndex| self.holders[node.get()].is_some_and(|it| it != own);
-        refused.iter().filter(others).for_each(|node| told.insert(node));
-        told
+        refused.iter().filter(others).for_each(|node| heard.insert(node));
+        heard
     }
 
     /// Encodes the refusal of `node` for the canonical state.
@@ -57,10 +57,10 @@ impl Lock {
         let (nodes, quorum) = (self.config.nodes.get(), self.config.nodes.quorum());
         let own = Holder::of(self.fresh.token.as_bytes());
         let granted = self.voting(Vote::Counted).union(self.voting(Vote::Ineligible));
-        let told = granted.union(self.blocking_keys.told(self.voting(Vote::Refused), own));
+        let heard = granted.union(self.blocking_keys.heard(self.voting(Vote::Refused), own));
         let pending = self.voting(Vote::Pending).len();
         let (most, granted) = (self.blocking_keys.most(own), granted.len());
-        let untold = nodes - told.len() - pending;
+        let silent = nodes - heard.len() - pending;
         if most >= quorum {
             return Some(AttemptError::Taken);
         }
@@ -68,11 +68,11 @@ impl Lock {
             return Some(AttemptError::Quarantined);
         }
         // Of an even number of nodes, half may be silent: too few answers, not a split vote.
-        let is_split = most + untold + pending < quorum && granted + pending < quorum;
-        if is_split && told.len() >= quorum {
+        let is_split = most + silent + pending < quorum && granted + pending < quorum;
+        if is_split && heard.len() >= quorum {
             return Some(AttemptError::Split);
         }
-        let is_open = most.max(granted) + pending >= quorum || most + untold < quorum;
+        let is_open = most.max(granted) + pending >= quorum || most + silent < quorum;
         if pending > 0 && is_open { None } else { Some(self.why_too_few()) }
     }
 

@@ -63,7 +63,7 @@ fn release_waits_only_for_an_unanswered_set() {
 }
 
 #[test]
-fn where_nothing_can_have_been_set_nothing_is_released() {
+fn nodes_that_cannot_have_the_key_get_no_release() {
     let (mut lock, sets) = begun();
     tell(&mut lock, sets[1], Err(NoAnswer::NotSent));
     lock.release();
@@ -167,7 +167,7 @@ fn half_of_an_even_number_of_nodes_is_too_few() {
 }
 
 #[test]
-fn quarantine_is_no_split_vote_while_its_nodes_could_be_a_majority() {
+fn quarantine_is_no_split_vote_while_a_majority_is_possible() {
     let [b, c] = [Ok(held_by(2)), Ok(held_by(3))];
     for (last, reason) in [(A, AttemptError::Quarantined), (b, AttemptError::Split)] {
         let mut lock = lock(lock_config(5));

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_majority_that_told_is_enough() {
+    fn a_majority_of_introductions_is_enough() {
         let mut world = taken(&[4_000; 5]);
         refused(&mut world, Limit::AT_ONCE);
         for index in 0..3 {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_that_do_not_tell_are_given_up_after_their_timeout() {
+    fn nodes_without_an_answer_are_given_up_after_the_timeout() {
         let mut world = taken(&[4_000; 5]);
         refused(&mut world, Limit::AT_ONCE);
         (0..2).for_each(|index| (0..2).for_each(|_| world.answer(index)));
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_who_leaves_is_not_kept() {
+    fn a_cancelled_acquisition_fails_once() {
         let mut world = taken(&[4_000; 5]);
         let lock = refused(&mut world, Limit::AT_ONCE);
         world.release(lock);

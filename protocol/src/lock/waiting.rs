@@ -29,13 +29,13 @@ impl Lock {
     /// Ends the attempt. Everything that it may have set is released, on *every* node that may have
     /// it (specification, step 5; counterexamples N1, L3), and the use waits for the next attempt if
     /// there is to be one. `not_before` is the instant before which that attempt cannot succeed, if
-    /// one is known; `deaf` are the nodes that do not push.
+    /// one is known; `mute` are the nodes that do not push.
     pub(crate) fn fail(
         &mut self,
         reason: AttemptError,
         round_trip: Duration,
         not_before: Option<BootInstant>,
-        deaf: NodeMask,
+        mute: NodeMask,
         now: BootInstant,
     ) {
         self.release_everywhere();
@@ -48,7 +48,7 @@ impl Lock {
             Limit::Until(end) if not_before.is_some() => until < end,
             Limit::Until(end) => {
                 if now < end {
-                    self.listen(reason, round_trip, deaf, now);
+                    self.listen(reason, round_trip, mute, now);
                 } else {
                     self.phase = Phase::Ended;
                 }
@@ -63,7 +63,7 @@ impl Lock {
         &mut self,
         reason: AttemptError,
         round_trip: Duration,
-        deaf: NodeMask,
+        mute: NodeMask,
         now: BootInstant,
     ) {
         let (refused, jitter) = (self.voting(Vote::Refused), self.fresh.jitter);
@@ -73,7 +73,7 @@ impl Lock {
         let listening = self
             .listening
             .get_or_insert_with(|| Box::new(Listening::new(nodes, retry, crowd, began)));
-        listening.set_deaf(deaf);
+        listening.set_mute(mute);
         listening.attempt_failed(failure, round_trip, now);
         self.phase = Phase::Listening;
     }
@@ -161,9 +161,9 @@ impl Lock {
     }
 
     /// Returns the nodes that do not push, as far as this use knows while it listens.
-    pub(crate) fn deaf(&self) -> Option<NodeMask> {
+    pub(crate) fn mute(&self) -> Option<NodeMask> {
         let listening = self.listening.as_ref().filter(|_| self.phase == Phase::Listening);
-        listening.map(|it| it.deaf())
+        listening.map(|it| it.mute())
     }
 
     /// Stops listening: an attempt was granted.

@@ -55,7 +55,7 @@ pub(crate) struct Watching {
     /// Nodes whose connection has ended; they are read when the next one opens.
     away: NodeMask,
     /// Nodes that do not push.
-    deaf: NodeMask,
+    mute: NodeMask,
     /// Nodes that last reported the key.
     has: NodeMask,
     /// Nodes whose last read showed that they lack the key, and that were sent no SET since.
@@ -82,7 +82,7 @@ impl Watching {
             serials: [0; MAX_NODES],
             overtaken: NodeMask::EMPTY,
             away: NodeMask::EMPTY,
-            deaf: NodeMask::EMPTY,
+            mute: NodeMask::EMPTY,
             has: NodeMask::EMPTY,
             lacks: NodeMask::EMPTY,
             unsure: NodeMask::EMPTY,
@@ -95,13 +95,13 @@ impl Watching {
 
     /// Records what the client knows of the nodes: those that do not push, and those without a
     /// connection.
-    pub(crate) fn begin(&mut self, deaf: NodeMask, away: NodeMask) {
-        (self.deaf, self.away) = (deaf, away);
+    pub(crate) fn begin(&mut self, mute: NodeMask, away: NodeMask) {
+        (self.mute, self.away) = (mute, away);
     }
 
     /// Records that `node` pushes.
     pub(super) fn is_heard(&mut self, node: NodeIndex) {
-        self.deaf.remove(node);
+        self.mute.remove(node);
     }
 
     pub(super) fn has(&self) -> NodeMask {
@@ -114,7 +114,7 @@ impl Watching {
 
     /// Returns the nodes that have the key, and would have pushed its loss.
     pub(super) fn confirmed(&self) -> NodeMask {
-        if self.has_begun { self.has.without(self.deaf).without(self.unsure) } else { self.has }
+        if self.has_begun { self.has.without(self.mute).without(self.unsure) } else { self.has }
     }
 
     /// Records that `node` has the key, by its reply to a command other than a read.
@@ -149,7 +149,7 @@ impl Watching {
     /// the connection wants to hear of the next one.
     pub(super) fn read_behind(&mut self, nodes: NodeMask) {
         if self.has_begun {
-            self.to_read = self.to_read.union(nodes.without(self.deaf));
+            self.to_read = self.to_read.union(nodes.without(self.mute));
         }
     }
 
@@ -218,7 +218,7 @@ impl Watching {
     /// after a push.
     pub(super) fn connection_opened(&mut self, node: NodeIndex, now: BootInstant) {
         self.away.remove(node);
-        self.deaf.remove(node);
+        self.mute.remove(node);
         self.to_read.insert(node);
         self.look_into_push(now);
     }
@@ -268,7 +268,7 @@ impl Watching {
             }
         };
         if !pushes {
-            self.deaf.insert(node);
+            self.mute.insert(node);
         }
         if !has_key {
             if !self.lacks.contains(node) {

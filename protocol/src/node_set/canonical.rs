@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_passed_since_makes_a_difference() {
+    fn the_time_that_has_passed_makes_a_difference() {
         let (one, mut other) = (trying(0, 1), trying(0, 1));
         other.pass(NODE_TIMEOUT / 2);
         assert_ne!(canonical(&one, [0, 1, 2]), canonical(&other, [0, 1, 2]));

@@ -30,7 +30,7 @@ fn eight_clients_share_a_lock_fairly_and_ask_little() {
 }
 
 #[test]
-fn a_client_that_has_just_come_has_no_better_chance_than_one_that_sleeps() {
+fn a_new_client_has_no_better_chance_than_a_sleeping_one() {
     let chance = |seed| {
         let mut contest = Contest::of(&residents(8), 3, seed);
         contest.pause = AT_ONCE;
@@ -42,7 +42,7 @@ fn a_client_that_has_just_come_has_no_better_chance_than_one_that_sleeps() {
 }
 
 #[test]
-fn new_clients_that_come_again_and_again_leave_the_others_their_share() {
+fn clients_that_return_often_leave_the_others_their_share() {
     for seed in 1..4 {
         let seats = [residents(7), vec![Seat::Newcomer]].concat();
         let figures = Contest::of(&seats, 3, seed).compete(ms(7_000));

@@ -31,7 +31,7 @@ fn confirmed(world: &World, lock: LockId) -> NodeMask {
 #[test]
 fn a_node_known_to_push_nothing_does_not_confirm_a_lease() {
     let (mut world, lock) = granted();
-    world.client.deaf = mask(&[2]);
+    world.client.mute = mask(&[2]);
     world.pass(ms(500));
     answer_all(&mut world);
     assert_eq!(confirmed(&world, lock), mask(&[0, 1]), "it has not pushed what it should have");
@@ -41,7 +41,7 @@ fn a_node_known_to_push_nothing_does_not_confirm_a_lease() {
 }
 
 #[test]
-fn reports_of_lost_keys_make_leases_doubt_once_until_the_next_introduction() {
+fn reports_of_lost_keys_cause_one_doubt_per_introduction() {
     let (mut world, _) = granted();
     world.pass(ms(500));
     answer_all(&mut world);

@@ -91,8 +91,8 @@ impl NodeSet {
         let again = link.suspended_until().filter(|_| suspended.is_some());
         let has_forgotten_again = again.is_some() && again != suspended;
         if has_forgotten_again || known.is_some_and(|from| from != link.memory_from()) {
-            // The node has reported lost keys again; or an introduction shows another memory, or
-            // none: behind a proxy, nothing is pushed.
+            // The node has reported lost keys again; or an introduction shows another data set,
+            // or none: behind a proxy, nothing is pushed.
             self.doubt_all(node, now);
         }
         if let Some((resource, by)) = changed {

@@ -1,4 +1,4 @@
-//! No node that may have forgotten a live lease counts towards a grant: random losses of memory,
+//! No node that may have forgotten a live lease counts towards a grant: random losses of data,
 //! reported to the client or not, between introductions and votes.
 
 use proptest::prelude::*;

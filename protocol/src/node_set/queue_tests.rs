@@ -76,7 +76,7 @@ fn a_limit_of_attempts_asks_the_nodes_whoever_is_ahead() {
 }
 
 #[test]
-fn who_is_first_stands_in_line_under_any_limit() {
+fn the_head_of_the_queue_stays_under_any_limit() {
     let mut world = World::warm(3);
     let hasty = open(&mut world, lock_config(3));
     let config = patient(&world);
@@ -162,7 +162,7 @@ fn the_head_keeps_its_place_between_its_attempts() {
 }
 
 #[test]
-fn a_grant_that_nobody_fetches_does_not_hold_the_line() {
+fn an_unfetched_grant_does_not_block_the_queue() {
     let mut world = World::warm(3);
     let until = Limit::Until(world.now.after(ms(5_000)));
     let config = LockConfig { min_validity: ms(2_500), limit: until, ..lock_config(3) };
@@ -188,7 +188,7 @@ fn a_grant_that_nobody_fetches_does_not_hold_the_line() {
 }
 
 #[test]
-fn who_waits_is_told_when_its_time_is_over_and_nobody_is_asked() {
+fn a_queued_use_times_out_without_asking_a_node() {
     let (mut world, holder, next) = one_waits();
     let config = LockConfig { limit: Limit::Until(world.now.after(ms(20))), ..lock_config(3) };
     let hurried = open(&mut world, config);
@@ -213,7 +213,7 @@ fn hurried_behind(world: &mut World) -> (LockId, LockId) {
 }
 
 #[test]
-fn who_waits_in_vain_is_told_why_the_head_failed() {
+fn a_queued_use_that_times_out_learns_why_the_head_failed() {
     for (reply, reason) in
         [(held_by(9), AttemptError::Taken), (Reply::Error, AttemptError::TooFewNodes)]
     {
@@ -248,7 +248,7 @@ fn a_lease_of_this_client_is_in_the_way_whatever_the_nodes_show() {
 }
 
 #[test]
-fn who_is_too_late_for_its_turn_is_passed_over() {
+fn a_use_too_late_for_its_turn_is_skipped() {
     let (mut world, holder, _) = one_waits();
     let [late, last] = [30, 9_000].map(|wait| {
         let limit = Limit::Until(world.now.after(ms(wait)));
@@ -272,7 +272,7 @@ fn who_is_too_late_for_its_turn_is_passed_over() {
 }
 
 #[test]
-fn who_cancels_while_it_waits_leaves_the_line() {
+fn a_use_cancelled_while_queued_leaves_the_queue() {
     let (mut world, holder, next) = one_waits();
     let config = patient(&world);
     let last = open(&mut world, config);

@@ -109,10 +109,10 @@ impl NodeSet {
         let round_trip = self.quorum_round_trip();
         let quarantined = reason == AttemptError::Quarantined;
         let not_before = if quarantined { self.majority_from(Link::may_count_from) } else { None };
-        let (now, deaf) = (self.clock, self.deaf);
+        let (now, mute) = (self.clock, self.mute);
         let machine = self.lock_mut(lock).expect("it has just failed");
         let ballot = machine.ballot();
-        machine.fail(reason, round_trip, not_before, deaf, now);
+        machine.fail(reason, round_trip, not_before, mute, now);
         if !held_here {
             machine.ask_for_time_left();
         }

@@ -54,7 +54,7 @@ impl NodeSet {
         }
         if is_open {
             self.open.insert(node);
-            self.deaf.remove(node);
+            self.mute.remove(node);
         } else {
             self.open.remove(node);
         }
@@ -74,10 +74,10 @@ impl NodeSet {
 
     /// Believes `node` again that it pushes: it has just done so.
     pub(super) fn note_push(&mut self, node: NodeIndex) {
-        if !self.deaf.contains(node) {
+        if !self.mute.contains(node) {
             return;
         }
-        self.deaf.remove(node);
+        self.mute.remove(node);
         for lock in [self.listening(), self.watched()].concat() {
             if let Some(machine) = self.lock_mut(lock) {
                 machine.is_heard(node);
@@ -109,7 +109,7 @@ impl NodeSet {
     pub(super) fn note_waiting(&mut self, lock: LockId) {
         let Some(machine) = self.lock_mut(lock) else { return };
         let (is_due, resource) = (machine.take_due(), machine.resource());
-        let (crowd, deaf) = (machine.crowd(), machine.deaf());
+        let (crowd, mute) = (machine.crowd(), machine.mute());
         if machine.phase() == Phase::Listening {
             self.listeners.insert(lock);
         } else {
@@ -118,7 +118,7 @@ impl NodeSet {
         if is_due {
             self.events.push_back(Event::AttemptDue(lock));
         }
-        self.deaf = self.deaf.union(deaf.unwrap_or(NodeMask::EMPTY));
+        self.mute = self.mute.union(mute.unwrap_or(NodeMask::EMPTY));
         let place = resource.0 as usize;
         if self.slots[lock.slot as usize].in_line && self.crowd_of(resource) != crowd {
             if self.crowds.len() <= place {
@@ -138,9 +138,9 @@ impl NodeSet {
         }
         if is_watched {
             self.watched.insert(entry);
-            let (deaf, away) = (self.deaf, self.nodes.all().without(self.open));
+            let (mute, away) = (self.mute, self.nodes.all().without(self.open));
             if let Some(watching) = self.lock_mut(lock).and_then(Lock::watches) {
-                watching.begin(deaf, away);
+                watching.begin(mute, away);
             }
         } else {
             self.watched.remove(&entry);

@@ -158,7 +158,7 @@ fn promise_is_believed_at_first_contact_at_any_canary_age() {
 }
 
 #[test]
-fn other_memory_in_the_same_process_overrides_every_promise() {
+fn a_new_data_set_in_one_process_overrides_promises() {
     let (first, then) = (with_canary(1, "m", "h", 1_000), with_canary(1, "other", "h", 1_000));
     for guard in GUARDS {
         assert_eq!(from_after(guard, first, then), quarantined(), "{guard:?}");
@@ -166,7 +166,7 @@ fn other_memory_in_the_same_process_overrides_every_promise() {
 }
 
 #[test]
-fn other_memory_after_a_restart_counts_only_if_it_was_delayed() {
+fn a_new_data_set_counts_only_after_a_delayed_restart() {
     let (first, then) = (with_canary(1, "m", "h", 1_000), with_canary(2, "other", "i", 0));
     assert_eq!(from_after(RestartGuard::DelayedRestart, first, then), BootInstant::ZERO);
     assert_eq!(from_after(RestartGuard::Durable, first, then), quarantined());
@@ -174,7 +174,7 @@ fn other_memory_after_a_restart_counts_only_if_it_was_delayed() {
 }
 
 #[test]
-fn a_restart_that_kept_the_memory_is_judged_by_the_guard() {
+fn a_restart_that_kept_its_keys_is_judged_by_the_guard() {
     let (first, then) = (with_canary(1, "m", "h", 1_000), with_canary(2, "m", "i", 0));
     assert_eq!(from_after(RestartGuard::Durable, first, then), BootInstant::ZERO);
     assert_eq!(from_after(RestartGuard::DelayedRestart, first, then), BootInstant::ZERO);
@@ -182,7 +182,7 @@ fn a_restart_that_kept_the_memory_is_judged_by_the_guard() {
 }
 
 #[test]
-fn old_memory_in_another_history_overrides_every_promise() {
+fn an_old_data_set_in_another_history_overrides_promises() {
     let (first, then) = (with_canary(1, "m", "h", 1_000), with_canary(1, "m", "i", 0));
     for guard in GUARDS {
         assert_eq!(from_after(guard, first, then), quarantined(), "{guard:?}");
@@ -190,7 +190,7 @@ fn old_memory_in_another_history_overrides_every_promise() {
 }
 
 #[test]
-fn who_has_been_a_replica_is_quarantined_whatever_is_promised() {
+fn a_former_replica_is_quarantined_despite_any_promise() {
     let first = Introduction { is_master: false, canary: None, ..introduction(1, 1_000, true) };
     for guard in GUARDS {
         let from = from_after(guard, first, with_canary(1, "m", "h", 1_000));

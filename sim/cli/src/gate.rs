@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_passes() {
+    fn known_departures_pass() {
         assert_eq!(told(&["a", "b"], &[departure("a", &["clock(C)"])]), []);
     }
 
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_mended_or_added_is_told_and_passes() {
+    fn mended_and_added_cases_are_reported_and_pass() {
         let text = "mended   a  mutual-exclusion violated (clock(C)); known since 2026-11-23: no \
                     fencing yet";
         let added = (false, String::from("added    c"));

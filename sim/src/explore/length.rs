@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_start_the_probe_and_what_follows_the_violation_do_not_count() {
+    fn only_steps_before_the_violation_count() {
         let event = |at_ns, kind| Event { at_ns, kind };
         let up = EventKind::NodeUp { node: NodeId(0), incarnation: 0 };
         let fault = EventKind::FaultBegan { fault: FaultId(0) };

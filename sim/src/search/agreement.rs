@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_violation_that_one_does_not_see_is_told() {
+    fn a_violation_that_one_engine_misses_is_reported() {
         let (violated, held) = (result("10s"), result("1ms"));
         assert_eq!(disagreements(&violated, &violated), [""; 0]);
         let told = disagreements(&violated, &held);
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_does_not_judge_is_no_disagreement() {
+    fn an_unjudged_property_is_no_disagreement() {
         let (violated, mut held) = (result("10s"), result("1ms"));
         for property in &mut held.properties {
             property.observed = Observed::Unjudged;
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_violation_blamed_on_another_cause_is_told() {
+    fn another_blame_for_the_same_violation_is_reported() {
         let (one, mut other) = (result("10s"), result("10s"));
         for property in &mut other.properties {
             property.blames.iter_mut().for_each(|blame| blame.push('!'));

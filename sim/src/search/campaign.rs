@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_differ_from_the_expectation_is_told() {
+    fn every_departure_from_the_expectation_is_reported() {
         let told = |settings: &[&str]| {
             let result = play(&clock_jump(settings)[0], 0..40, 2);
             result.properties[Property::MutualExclusion as usize].failures.join("; ")

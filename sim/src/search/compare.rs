@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_quantity_outside_its_bounds_is_told_with_its_seed() {
+    fn a_quantity_outside_its_bounds_is_shown_with_its_seed() {
         let played = |setting: &str| play(&clock_jump(&[setting])[0], 0..40, 2);
         let within = played("expect.section-overlap=1s..60s");
         assert!(within.is_met());
@@ -197,8 +197,8 @@ mod tests {
     }
 
     #[test]
-    fn a_quantity_that_a_run_does_not_measure_is_told() {
-        // C2 gives up before C1's lease is over.
+    fn an_unmeasured_quantity_is_reported() {
+        // c2 gives up before c1's lease is over.
         let late = ["fault.jump.enabled=false", "client.c2.steps.0.acquire.until=2s"];
         let result = play(&clock_jump(&[late[0], late[1], "expect.granted-at=..2s"])[0], 0..4, 1);
         let found = &result.quantities[Quantity::GrantedAt as usize];

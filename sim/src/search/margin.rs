@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_to_be_at_once_is_moved_at_once() {
+    fn simultaneous_times_are_moved_together() {
         let case = case(&[]);
         let noon = Span::from_ms(12_000);
         assert!(axes(&case.scenario).contains(&Axis::Instant(noon)));

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn who_looks_changes_nothing() {
+    fn a_read_changes_nothing() {
         assert!(!of(&request("GET res"), b"res").unwrap().changes);
         assert!(of(&request("DEL other res"), b"res").unwrap().changes);
         assert_eq!(of(&request("ECHO res"), b"res"), None);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_request_is_for_is_seen_from_its_commands() {
+    fn the_purpose_of_a_request_follows_from_its_commands() {
         for (words, op) in [
             ("PEXPIRE res 100", OpKind::Extend),
             ("SET res abc IFEQ abc PX 100", OpKind::Extend),

@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cut_concerns_whom_it_names_and_whoever_has_no_name() {
+    fn a_cut_affects_its_clients_and_unnamed_connections() {
         let mut node_faults = NodeFaults::default();
         let (strike, requests) = (StrikeId(3), ClientIds::just(ClientId(1)));
         let replies = ClientIds::EMPTY;

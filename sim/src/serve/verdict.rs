@@ -33,8 +33,8 @@ pub fn from_outside(measured: Measured) -> Measured {
     measured.only(&MEASURED)
 }
 
-/// Returns the properties that nothing put to the test although somebody expects them to be: those
-/// that the scenario names, and `exclusive-section`, without which no worker ever entered.
+/// Returns the expected properties that nothing put to the test: those that the scenario names, and
+/// `exclusive-section`, which is vacuous if no worker entered.
 fn untested(result: &CaseResult) -> impl Iterator<Item = Property> {
     let named = &result.case.scenario.expect.properties;
     let is_expected = |property| {

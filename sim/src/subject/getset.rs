@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_slower_with_getset_has_lost() {
+    fn the_slower_getset_loses() {
         let mut client = refused();
         answer(&mut client, CommandKind::Get, value(999));
         answer(&mut client, CommandKind::GetSet, value(11_000));

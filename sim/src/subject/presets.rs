@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_is_told_to_those_who_write_scenarios() {
+    fn the_guide_lists_every_name() {
         let readme = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/README.md"));
         for name in subject_names() {
             assert!(readme.contains(&format!("`{name}`")), "{name}");

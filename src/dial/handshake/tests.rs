@@ -71,7 +71,7 @@ fn everything_goes_out_in_one_burst() {
 }
 
 #[test]
-fn a_server_that_can_crash_when_it_tracks_is_told_to_stop() {
+fn tracking_is_turned_off_on_servers_that_it_can_crash() {
     let hello =
         |version: &str| format!("%2\r\n$7\r\nversion\r\n$5\r\n{version}\r\n$5\r\nproto\r\n:3\r\n");
     for (version, is_told) in
@@ -89,7 +89,7 @@ fn a_server_that_can_crash_when_it_tracks_is_told_to_stop() {
 }
 
 #[test]
-fn who_is_nobody_in_particular_asks_for_nothing_in_particular() {
+fn without_options_the_handshake_is_minimal() {
     let (bursts, outcome) = talk("redis://a", &[&[HELLO, OK, OK, OK, OK]]);
     outcome.unwrap();
     assert!(bursts[0].starts_with("HELLO 3 CLIENT SETNAME"), "{bursts:?}");
@@ -179,7 +179,7 @@ fn pushes_in_between_do_not_count() {
 }
 
 #[test]
-fn a_connection_to_a_server_that_is_too_busy_to_push_is_opened_later() {
+fn connection_to_a_server_too_busy_to_push_is_opened_later() {
     let busy = "-BUSY Redis is busy running a script.\r\n";
     let (_, outcome) = talk("redis://a", &[&[HELLO, busy, busy, busy, busy]]);
     assert_eq!(refused(outcome), busy[1..].trim());

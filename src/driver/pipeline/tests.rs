@@ -274,7 +274,7 @@ fn server_without_scripts_is_asked_for_info_from_then_on() {
 }
 
 #[test]
-fn who_serves_nobody_for_now_says_so_to_whatever_it_is_asked() {
+fn a_server_that_is_loading_refuses_every_command() {
     let mut bench = Bench::default();
     for op in [Op::Introduce, set(), release(), extend()] {
         for text in [&b"LOADING Redis"[..], b"MASTERDOWN Link", b"READONLY You can't"] {
@@ -285,7 +285,7 @@ fn who_serves_nobody_for_now_says_so_to_whatever_it_is_asked() {
 }
 
 #[test]
-fn what_nobody_asked_for_is_malformed() {
+fn an_unrequested_reply_is_malformed() {
     for frame in [Frame::Text(b"QUEUED"), Frame::Other] {
         let mut bench = Bench::default();
         bench.write(set());
@@ -379,7 +379,7 @@ fn a_read_follows_as_often_as_the_command_is_written_again() {
 }
 
 #[test]
-fn a_look_behind_a_release_follows_it_and_behind_a_refused_set_it_need_not() {
+fn a_look_follows_a_release_but_not_a_refused_set() {
     let look = Op::Look { resource: RESOURCE, token: token(1) };
     let mut bench = Bench::default();
     bench.write(release());

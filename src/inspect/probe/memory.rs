@@ -1,4 +1,4 @@
-//! Queries about a node's memory: its canary, and its reports of lost keys.
+//! Queries about a node's data set: its canary, and its reports of lost keys.
 
 use core::time::Duration;
 use std::sync::Arc;

@@ -67,7 +67,7 @@ fn error(text: &str) -> Owned {
 }
 
 #[test]
-fn replies_of_version_2_are_told_apart() {
+fn replies_of_version_2_are_distinguished() {
     let replies =
         all(b"+OK\r\n$-1\r\n:1\r\n:-3\r\n-NOSCRIPT no\r\n$2\r\nhi\r\n+PONG\r\n*-1\r\n*0\r\n");
     let expected = [
@@ -85,7 +85,7 @@ fn replies_of_version_2_are_told_apart() {
 }
 
 #[test]
-fn replies_of_version_3_are_told_apart() {
+fn replies_of_version_3_are_distinguished() {
     let others = b"#t\r\n,1.5\r\n,inf\r\n(123456789012345678901234567890\r\n%1\r\n+a\r\n:1\r\n\
         ~1\r\n:1\r\n*2\r\n_\r\n|1\r\n+a\r\n:1\r\n:2\r\n";
     assert_eq!(all(others), vec![Owned::Other; 7]);
@@ -102,7 +102,7 @@ fn pushes_and_attributes_answer_nothing() {
 }
 
 #[test]
-fn what_no_server_says_is_malformed() {
+fn bytes_outside_of_resp_are_malformed() {
     for bytes in [
         &b"$2\r\nhixx"[..],
         b":x\r\n",
@@ -240,7 +240,7 @@ fn a_long_frame_byte_by_byte_is_not_searched_again_and_again() {
 }
 
 #[test]
-fn only_pushes_that_invalidate_keys_are_told() {
+fn only_pushes_that_invalidate_keys_are_reported() {
     let gone = b">2\r\n$10\r\ninvalidate\r\n_\r\n";
     let one = b">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n";
     let other = b">2\r\n$7\r\nmessage\r\n_\r\n";

@@ -82,7 +82,7 @@ fn vote_of_another_process_on_the_connection_does_not_count() {
 }
 
 #[test]
-fn vote_of_an_emptied_memory_in_the_same_process_does_not_count() {
+fn a_vote_of_an_emptied_data_set_does_not_count() {
     for restart_guard in [RestartGuard::Durable, RestartGuard::Quarantine] {
         let config = LinkConfig { introduction_max_age: MAX_AGE, restart_guard, ..link_config() };
         let mut world = World::warm_with(config, 1);
@@ -96,7 +96,7 @@ fn vote_of_an_emptied_memory_in_the_same_process_does_not_count() {
 }
 
 #[test]
-fn a_refusal_is_told_without_an_introduction() {
+fn a_refusal_is_reported_without_an_introduction() {
     let mut world = world();
     world.pass(MAX_AGE);
     world.acquire(lock_config(1), 1);
@@ -118,7 +118,7 @@ fn one_introduction_serves_the_sets_of_a_moment() {
 }
 
 #[test]
-fn where_every_vote_is_verified_each_set_has_its_introduction() {
+fn with_verified_votes_each_set_has_its_introduction() {
     let config = LinkConfig { introduction_max_age: Duration::ZERO, ..link_config() };
     let mut world = World::warm_with(config, 1);
     for byte in 1..4 {
@@ -208,7 +208,7 @@ fn introduction_requested_before_the_push_does_not_suffice() {
 }
 
 #[test]
-fn who_says_so_again_and_again_is_asked_once_a_round_trip() {
+fn repeated_reports_lead_to_one_request_per_round_trip() {
     let mut world = world();
     (0..1_000).for_each(|_| world.forget(0));
     assert_eq!(asked(&world), [Op::Introduce]);

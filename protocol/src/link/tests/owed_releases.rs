@@ -25,7 +25,7 @@ fn release_on_a_lost_connection_is_sent_twice_on_the_next() {
 }
 
 #[test]
-fn a_debt_whose_second_payment_was_lost_is_owed_again() {
+fn an_owed_release_sent_twice_and_lost_is_owed_again() {
     let (mut world, lock) = held();
     world.release(lock);
     world.close(4);
@@ -55,7 +55,7 @@ fn release_is_owed_if_the_connection_was_lost_before() {
 }
 
 #[test]
-fn a_debt_is_forgotten_a_ttl_after_the_reset() {
+fn an_owed_release_is_dropped_a_ttl_after_the_reset() {
     let (mut world, lock) = held();
     world.release(lock);
     world.close(4);

@@ -41,7 +41,7 @@ fn a_connection_whose_answers_do_not_match_is_reset() {
 }
 
 #[test]
-fn what_a_connection_that_is_gone_still_says_is_ignored() {
+fn replies_of_a_closed_connection_are_ignored() {
     let mut world = World::warm(1);
     world.acquire(lock_config(1), 1);
     let epoch = world.nodes[0].epoch.expect("open");

@@ -35,7 +35,7 @@ fn a_release_that_finds_no_room_on_the_connection_is_owed() {
 }
 
 #[test]
-fn a_debt_that_finds_no_room_does_not_keep_the_timer_busy() {
+fn an_owed_release_without_room_does_not_spin_the_timer() {
     let mut world = World::warm(1);
     let mut leases = many_leases(&mut world, PENDING_MAX as u32 + 1);
     let first = leases.pop().expect("there are many");

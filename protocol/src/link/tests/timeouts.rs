@@ -40,7 +40,7 @@ fn node_that_owes_an_answer_gets_no_new_set_before_it() {
 }
 
 #[test]
-fn a_node_that_does_not_answer_a_debt_gets_no_new_set() {
+fn a_node_with_an_unanswered_release_gets_no_new_set() {
     let (mut world, lock) = held();
     world.release(lock);
     world.close(4);

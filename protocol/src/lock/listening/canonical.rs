@@ -34,8 +34,8 @@ impl Listening {
                 out.ahead(until);
             }
         }
-        let Self { refused, registered, asked, overtaken, checked, away, deaf, .. } = *self;
-        for mask in [refused, registered, asked, overtaken, checked, away, deaf] {
+        let Self { refused, registered, asked, overtaken, checked, away, mute, .. } = *self;
+        for mask in [refused, registered, asked, overtaken, checked, away, mute] {
             out.flag(mask.contains(node));
         }
         out.flag(self.anchor == Some(node));

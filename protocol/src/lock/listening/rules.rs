@@ -69,7 +69,7 @@ impl Listening {
         let (before, sight) = (self.sights.of(node), sight(left_ms, now));
         if checked && self.is_unheard_change(before, sight, now) {
             // The node should have pushed this change.
-            self.deaf.insert(node);
+            self.mute.insert(node);
         }
         let pushed = core::mem::replace(&mut self.before[node.get()], Sight::Unseen);
         if pushed != Sight::Unseen {
@@ -77,13 +77,13 @@ impl Listening {
             self.idle_pushes = if is_idle { self.idle_pushes.saturating_add(1) } else { 0 };
         }
         self.sights.set(node, sight);
-        if registered && !overtaken && !self.deaf.contains(node) {
+        if registered && !overtaken && !self.mute.contains(node) {
             self.registered.insert(node);
         } else {
             self.registered.remove(node);
         }
         if !registered {
-            self.deaf.insert(node);
+            self.mute.insert(node);
         }
         if overtaken && registered {
             self.before[node.get()] = sight;
@@ -93,8 +93,8 @@ impl Listening {
         self.keep_pace(now);
     }
 
-    /// Returns true if a key has changed between two looks as no expiry explains. A reply that came
-    /// late tells nothing: the key's life seems longer.
+    /// Returns true if the key changed between two looks, and not by its expiry. A late reply proves
+    /// no change: it makes the key's life seem longer.
     fn is_unheard_change(&self, before: Sight, after: Sight, now: BootInstant) -> bool {
         let tolerance = self.round_trip.saturating_add(IDLE_FIRST);
         if now.since(self.checked_at) > tolerance {
@@ -162,7 +162,7 @@ impl Listening {
 
     /// Listens to one node, preferably to one that refused the attempt.
     pub(super) fn listen_to_one(&mut self) {
-        let useless = self.away.union(self.deaf).union(self.registered);
+        let useless = self.away.union(self.mute).union(self.registered);
         let askable = self.nodes.all().without(useless);
         let preferred = askable.intersection(self.refused);
         let from = if preferred.is_empty() { askable } else { preferred };
@@ -194,7 +194,7 @@ impl Listening {
             return;
         }
         let enough = self.nodes.tolerated() + 1;
-        let useless = heard(self).union(self.away).union(self.deaf);
+        let useless = heard(self).union(self.away).union(self.mute);
         let others = self.nodes.all().without(useless);
         let missing = enough.saturating_sub(heard(self).len());
         // A node without the key that blocks, as after a restart, does not tell of its end.
@@ -218,7 +218,7 @@ impl Listening {
         } else if self.pace_at.is_none() {
             let mut interval = self.paced(now);
             if self.away.len() > self.nodes.tolerated() {
-                // An attempt would ask nobody. Nodes that come back are looked at.
+                // An attempt would ask no node. Nodes that come back get a look.
                 interval = interval.max(NODES_AWAY);
             }
             self.pace_at = Some(now.after(interval));
@@ -299,7 +299,7 @@ impl Listening {
     /// Handles the opening of a connection to `node`.
     pub(in crate::lock) fn connection_opened(&mut self, node: NodeIndex, now: BootInstant) {
         self.away.remove(node);
-        self.deaf.remove(node);
+        self.mute.remove(node);
         if self.lacks_nodes {
             // A node that is back is news, whatever the attempts before have met. Connections open
             // rarely enough.

@@ -94,7 +94,7 @@ mod tests {
     use super::Sight::{Free, Unseen};
 
     #[test]
-    fn keys_block_where_they_leave_no_majority_or_where_nothing_else_is_known() {
+    fn keys_block_without_a_majority_or_other_knowledge() {
         let lives = Sight::Held(at_ms(9));
         for (of, is_blocked) in [
             ([lives, Unseen, Unseen, Unseen, Unseen], true),

@@ -94,7 +94,7 @@ fn a_failed_attempt_looks_at_one_node_behind_its_own_release() {
 }
 
 #[test]
-fn a_long_wait_listens_to_as_many_nodes_as_leave_no_majority_unheard() {
+fn a_long_wait_leaves_no_majority_without_a_listener() {
     let (mut world, _) = asleep_for(30_000);
     assert_eq!(registered(&world).len(), 1);
     world.pass(ms(20));
@@ -157,7 +157,7 @@ fn an_extension_is_a_push_and_no_reason_for_an_attempt() {
 }
 
 #[test]
-fn a_lock_whose_holder_is_gone_is_attempted_when_its_keys_have_expired() {
+fn a_lock_of_a_dead_holder_is_attempted_when_its_keys_expire() {
     let (mut world, _) = asleep_for(3_000);
     world.pass(ms(20));
     answer_all(&mut world);
@@ -241,7 +241,7 @@ fn a_push_for_nobody_changes_nothing() {
 }
 
 #[test]
-fn a_client_that_has_waited_lets_others_go_first_after_its_lease() {
+fn a_client_that_has_waited_yields_after_its_lease() {
     let (mut world, lock) = sound_asleep();
     release(&mut world);
     answer_all(&mut world);

@@ -100,14 +100,14 @@ fn the_first_round_can_wait_if_every_node_decided() {
 }
 
 #[test]
-fn without_being_told_to_nobody_extends() {
+fn nothing_is_extended_without_being_asked() {
     let (mut world, _) = held_by_three_with(lock_config(3));
     live(&mut world, ms(9_897));
     assert_eq!((rounds(&world), lost(&world.events())), (vec![], Some(LostReason::DeadlinePassed)));
 }
 
 #[test]
-fn a_round_of_the_machine_is_told_like_any_other() {
+fn a_keep_alive_round_is_reported_like_any_other() {
     let (mut world, lock) = kept(ms(600_000));
     assert_eq!(world.client.renewed(lock), None);
     live(&mut world, ms(3_700));

@@ -16,7 +16,7 @@ impl Watching {
 
     /// Encodes the state that belongs to `node`.
     pub(in crate::lock) fn encode_node(&self, node: NodeIndex, out: &mut Encoder) {
-        let knowledge = [self.away, self.deaf, self.has, self.lacks, self.unsure];
+        let knowledge = [self.away, self.mute, self.has, self.lacks, self.unsure];
         let reads = [self.asked, self.overtaken, self.later];
         for mask in knowledge.into_iter().chain(reads) {
             out.flag(mask.contains(node));

@@ -240,7 +240,7 @@ fn a_new_connection_leads_to_a_read_on_all_nodes() {
 }
 
 #[test]
-fn an_introduction_that_shows_another_memory_leads_to_a_read() {
+fn an_introduction_with_another_data_set_leads_to_a_read() {
     let link = LinkConfig { introduction_max_age: ms(100), ..link_config() };
     let (mut world, _) = granted_in(World::warm_with(link, 5), lock_config(5));
     answer_all(&mut world);
@@ -316,7 +316,7 @@ fn pushes_without_a_loss_are_looked_into_ever_more_rarely() {
 }
 
 #[test]
-fn a_failed_read_costs_nothing_and_is_repeated_if_nobody_answered() {
+fn a_failed_read_without_an_answer_is_repeated() {
     let (mut world, lock) = watched();
     world.push(0);
     (0..3).for_each(|index| world.answer_with(index, Reply::Error));
@@ -330,7 +330,7 @@ fn a_failed_read_costs_nothing_and_is_repeated_if_nobody_answered() {
 }
 
 #[test]
-fn a_node_that_does_not_push_is_not_confirmed_and_is_read_only_with_all_others() {
+fn a_node_without_pushes_is_read_only_with_all_others() {
     let (mut world, lock) = granted();
     (0..5).for_each(|index| world.nodes[index].pushes = index > 1);
     answer_all(&mut world);

@@ -37,7 +37,7 @@ fn a_grant_is_delivered_until_a_nanosecond_before_its_deadline() {
 }
 
 #[test]
-fn nobody_holds_what_was_not_delivered() {
+fn an_undelivered_grant_is_no_lease() {
     let mut world = World::warm(1);
     let lock = world.acquire(lock_config(1), 1);
     world.answer(0);

@@ -79,7 +79,7 @@ fn answer_all(world: &mut World) {
 }
 
 #[test]
-fn who_can_wait_tries_again_when_a_majority_counts() {
+fn a_waiting_use_tries_again_when_a_majority_is_eligible() {
     let mut world = quarantined(2);
     let counts = world.now.after(ms(10_102));
     assert_eq!(world.client.quorum_from(), Some(counts));
@@ -97,7 +97,7 @@ fn who_can_wait_tries_again_when_a_majority_counts() {
 }
 
 #[test]
-fn who_cannot_wait_for_the_quarantine_gives_up_at_once() {
+fn a_use_too_short_for_the_quarantine_fails_at_once() {
     let mut world = quarantined(2);
     let config = patient(&world, 10_102);
     let lock = world.acquire(config, 1);

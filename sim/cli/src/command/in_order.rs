@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_come_in_the_order_of_the_items_whichever_is_done_first() {
+    fn results_come_in_the_order_of_the_items() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
         let last_is_done = std::sync::Barrier::new(2);
         let items: Vec<usize> = (0..100).collect();

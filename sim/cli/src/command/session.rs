@@ -1,4 +1,4 @@
-//! The results of many cases: told as they come, reported at the end.
+//! The results of many cases: printed as they come, reported at the end.
 
 use std::path::Path;
 use std::thread;

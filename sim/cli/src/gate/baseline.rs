@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn a_written_baseline_is_read_back() {
         let known = |case: &str| Known {
             departure: Departure {
                 case: case.to_owned(),

@@ -1,5 +1,5 @@
 //! The gallery: a few pages that are committed and compared byte for byte, and the verdicts of all
-//! cases. A comparison thus tells at once whether a change altered a verdict or only the look of a
+//! cases. A comparison shows at once whether a change altered a verdict or only the appearance of a
 //! page.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -204,7 +204,7 @@ fn all_violated(events: Vec<Event>, violation: Violation) -> Played {
 
 proptest! {
     #[test]
-    fn any_history_can_be_told_and_drawn(
+    fn any_history_can_be_explained_and_drawn(
         events in histories(),
         first in (0..3u8, 0..4u16),
         second in proptest::option::of((0..3u8, 0..4u16)),

@@ -24,7 +24,7 @@ struct Version {
     what: &'static str,
     /// Scenario whose defect this version has and the next version has not.
     defect: Option<&'static str>,
-    told: &'static str,
+    text: &'static str,
 }
 
 const VERSIONS: [Version; 5] = [
@@ -34,7 +34,7 @@ const VERSIONS: [Version; 5] = [
         single: true,
         what: "`SET NX PX`, `DEL`",
         defect: Some("release-without-owner-check"),
-        told: include_str!("versions/v2.0.md"),
+        text: include_str!("versions/v2.0.md"),
     },
     Version {
         name: "V3.0",
@@ -42,7 +42,7 @@ const VERSIONS: [Version; 5] = [
         single: true,
         what: "the time as token, compared before the `DEL`",
         defect: Some("timestamp-token"),
-        told: include_str!("versions/v3.0.md"),
+        text: include_str!("versions/v3.0.md"),
     },
     Version {
         name: "V3.1",
@@ -50,15 +50,15 @@ const VERSIONS: [Version; 5] = [
         single: true,
         what: "a unique token",
         defect: Some("asynchronous-replica"),
-        told: include_str!("versions/v3.1.md"),
+        text: include_str!("versions/v3.1.md"),
     },
     Version {
-        name: "Redlock",
+        name: "the literal algorithm",
         subject: "redlock-literal",
         single: false,
         what: "a majority of five masters",
         defect: None,
-        told: include_str!("versions/redlock.md"),
+        text: include_str!("versions/redlock.md"),
     },
     Version {
         name: "this client",
@@ -66,7 +66,7 @@ const VERSIONS: [Version; 5] = [
         single: false,
         what: "with quarantine and a check before the section",
         defect: None,
-        told: include_str!("versions/this-client.md"),
+        text: include_str!("versions/this-client.md"),
     },
 ];
 
@@ -242,8 +242,10 @@ fn page(cells: &[Vec<Found>]) -> String {
             writeln!(page, "| {what} ({counterexample}): {property} | `{scenario}` | {found} |");
     }
     for version in &VERSIONS {
-        let Version { name, what, told, subject, .. } = version;
-        let _ = write!(page, "\n## {name}: {what}\n\n{told}\nPlayed as `{subject}`.\n");
+        let Version { name, what, text, subject, .. } = version;
+        let (first, rest) = name.split_at(1);
+        let title = first.to_uppercase() + rest;
+        let _ = write!(page, "\n## {title}: {what}\n\n{text}\nPlayed as `{subject}`.\n");
     }
     page + "\n" + include_str!("versions/tail.md")
 }

@@ -47,7 +47,7 @@ const fn key_end(cause: KeyEnd) -> &'static str {
         KeyEnd::Expired => "expired",
         KeyEnd::FailedOver => "left behind by a failover",
         KeyEnd::Flushed => "flushed",
-        KeyEnd::Restarted => "forgotten over a restart",
+        KeyEnd::Restarted => "lost in a restart",
     }
 }
 

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_unfinished_is_named() {
+    fn missing_and_unfinished_parts_are_named() {
         let (paths, problems, differs) = chosen(&[shard(3, "cc", false), shard(1, "a", true)]);
         assert_eq!(paths, ["plan-1-a", "plan-3-cc"].map(PathBuf::from));
         assert_eq!(problems, ["missing: shards 2/4, 4/4", "shard 3/4 was stopped after 2 runs"]);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn two_results_of_one_part_are_told() {
+    fn two_results_of_one_part_are_reported() {
         let (_, problems, differs) = chosen(&[shard(1, "a", true), shard(1, "b", true)]);
         assert!(differs && problems[1].contains("shard 1/4 was played twice"), "{problems:?}");
     }
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_shard_the_reasons_are_told() {
+    fn without_a_shard_the_reasons_are_printed() {
         let none = choose([Err(String::from("b")), Err(String::from("a"))]);
         assert_eq!(none.unwrap_err(), ["a", "b"]);
     }

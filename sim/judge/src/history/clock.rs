@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fast_clock_gains_and_the_way_back_is_exact() {
+    fn a_fast_clock_gains_and_the_inverse_is_exact() {
         let fast = Segment { true_ns: 1_000, local_ns: 5_000, rate_ppb: 100_000_000 };
         assert_eq!(fast.local_at(1_100), 5_110);
         assert_eq!(fast.true_at(5_110), Some(1_100));

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_in_no_set() {
+    fn impossible_ids_are_in_no_set() {
         assert!(NodeIds::just(NodeId(200)).is_empty());
         assert!(!NodeIds::ALL.contains(NodeId(16)));
     }

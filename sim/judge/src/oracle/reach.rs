@@ -85,7 +85,7 @@ struct Connection {
     /// connection may be half open; 0 if there was no such partition.
     works_since_ns: u64,
     /// True if the node's process ended while the connection was half open: requests arrive, and
-    /// nobody executes them.
+    /// no process executes them.
     is_dead: bool,
     /// Time, plus one, of the last restart behind a proxy that took an answer along; 0 if there was
     /// none.

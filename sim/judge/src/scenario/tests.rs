@@ -130,7 +130,7 @@ fn drawn(steps: &str, fault: &str) -> Scenario {
 }
 
 #[test]
-fn what_is_left_to_the_seed_is_a_range() {
+fn ranges_are_drawn_by_the_seed() {
     let steps = "{ repeat = { times = \"3..20\", steps = [{ acquire = {} }, \
                  { hold = { for = \"5ms..3s\", or-lost = true } }, { sleep = \"1s..2s\" }] } }";
     let fault = "at = \"5ms..3s\"\nevery = \"1s..2s\"\ntimes = 3\nchance = \"25%\"\n\

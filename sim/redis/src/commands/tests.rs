@@ -107,7 +107,7 @@ fn expiry_has_conditions_and_deletes_what_is_over() {
 }
 
 #[test]
-fn what_is_unknown_is_named() {
+fn unknown_commands_are_named() {
     Bench::new(&REDIS_7_0).goes(&[
         ("NOSUCH a b", "-ERR unknown command 'NOSUCH', with args beginning with: 'a' 'b' "),
         ("CLIENT FOO", "-ERR unknown subcommand 'FOO'. Try CLIENT HELP."),
@@ -227,7 +227,7 @@ fn the_last_instants_are_rounded_without_an_overflow() {
 }
 
 #[test]
-fn scripts_reach_commands_and_are_told_what_clients_are_not() {
+fn scripts_run_commands_with_errors_of_their_own() {
     let mut bench = Bench::new(&REDIS_7_0);
     bench.goes(&[
         ("EVAL 'return redis.call(\"set\",KEYS[1],ARGV[1],\"PX\",100)' 1 k v", "+OK"),

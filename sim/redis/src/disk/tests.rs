@@ -230,7 +230,7 @@ fn everysec_answers_before_it_writes_during_a_sync() {
 }
 
 #[test]
-fn what_a_lying_disk_acknowledged_is_gone_with_the_power() {
+fn a_lying_disk_loses_acknowledged_writes_with_the_power() {
     let lying = Storage { persistence: Persistence::Always, slow: false, lies: true };
     assert_eq!(left_by(lying, Disk::keep_synced), 0);
     assert_eq!(left_by(lying, Disk::keep_written), 1);

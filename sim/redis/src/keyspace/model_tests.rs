@@ -187,7 +187,7 @@ proptest! {
     /// Every key's end is reported exactly once, and the reported effects agree with the contents
     /// of the keyspace.
     #[test]
-    fn what_is_reported_accounts_for_every_key(
+    fn reported_changes_account_for_every_key(
         steps in prop::collection::vec((0..2_u8, 0..6_u8, 0..4_u64, prop::bool::ANY), 1..60),
     ) {
         let (mut keys, mut wall_ms) = (Keyspace::default(), 1_000);

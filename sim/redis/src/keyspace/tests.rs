@@ -111,7 +111,7 @@ fn set_with_get_always_answers_with_the_old_value() {
 }
 
 #[test]
-fn set_clears_the_expiry_unless_told_to_keep_it() {
+fn set_clears_the_expiry_without_keepttl() {
     for (expiry, left) in [(SetExpiry::Never, -1), (SetExpiry::Keep, 50)] {
         let mut keys = locked();
         let condition = SetCondition::Always;
@@ -167,7 +167,7 @@ fn retime(key: &mut NativeKey<'_>, value: &[u8], ms: i64) -> Reply {
 }
 
 #[test]
-fn a_native_script_reads_and_changes_its_key_and_keeps_the_writer() {
+fn a_native_script_changes_its_key_and_keeps_the_writer() {
     let mut keys = locked();
     let other = keys.run(b"k", 1_050, TWO, |key| retime(key, b"w", 900));
     assert_eq!((other.reply, other.effect.change), (Reply::Integer(0), Change::Nothing));
@@ -179,7 +179,7 @@ fn a_native_script_reads_and_changes_its_key_and_keeps_the_writer() {
 }
 
 #[test]
-fn a_native_script_finds_no_expired_key_and_reports_its_last_change() {
+fn a_native_script_finds_no_expired_key() {
     let mut keys = locked();
     let executed = keys.run(b"k", 1_101, TWO, |key| {
         assert_eq!(key.value(), None);

@@ -23,7 +23,7 @@ fn said(bytes: &[u8]) -> Option<String> {
 }
 
 #[test]
-fn what_is_malformed_is_said_as_redis_says_it() {
+fn malformed_requests_get_the_errors_of_redis() {
     let table: [(&[u8], &str); 8] = [
         (b"*1\r\n:1\r\n", "expected '$', got ':'"),
         (b"*x\r\n", "invalid multibulk length"),
@@ -51,7 +51,7 @@ fn a_count_that_is_announced_takes_no_memory() {
 }
 
 #[test]
-fn who_has_not_said_who_he_is_may_not_send_much() {
+fn an_unauthenticated_connection_may_not_send_much() {
     for (bytes, error) in [
         (b"*11\r\n".as_slice(), "unauthenticated multibulk length"),
         (b"*1\r\n$16385\r\n", "unauthenticated bulk length"),

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_integer_of_64_bits_is_the_least_one() {
+    fn numbers_beyond_64_bits_become_the_least_integer() {
         assert_eq!(truncate(3.99), 3);
         assert_eq!(truncate(-3.99), -3);
         for number in [1e20, -1e20, f64::NAN, 9_223_372_036_854_775_808.0] {

@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_shows() {
+    fn kept_settings_are_shown() {
         let config = Config::new(Persistence::Always);
         assert_eq!((config.get("appendonly"), config.get("appendfsync")), ("yes", "always"));
         assert_eq!(Config::new(Persistence::None).get("appendonly"), "no");

@@ -94,7 +94,8 @@ pub(super) struct ClientHost {
     pub(super) draws: u32,
 }
 
-/// Properties about what the client tells nobody by itself: its knowledge of the keys of a lease.
+/// Properties about knowledge that the client does not report by itself: which nodes have a lease's
+/// key.
 const UNJUDGED: [Property; 1] = [Property::SoundVotes];
 
 /// Due time of a timer.

@@ -97,7 +97,7 @@ fn failover_breaks_a_false_promise_and_not_the_quarantine() {
 }
 
 #[test]
-fn what_an_open_connection_hides_is_found_out() {
+fn a_change_behind_an_open_connection_is_noticed() {
     for (name, slug) in [
         ("restart-behind-a-proxy", ""),
         ("demoted-on-a-live-connection", ""),
@@ -115,7 +115,7 @@ fn what_an_open_connection_hides_is_found_out() {
 }
 
 #[test]
-fn nobody_waits_where_nothing_was_lost() {
+fn events_without_a_loss_cause_no_quarantine() {
     for slug in [
         "",
         "another-database-is-emptied-while-nodes-are-asked",
@@ -153,7 +153,7 @@ fn a_seed_is_a_history() {
 }
 
 #[test]
-fn what_cannot_be_played_is_named_in_the_words_of_the_scenario() {
+fn unsupported_settings_are_named_as_in_the_scenario() {
     let refused = |case: &Case| run(case, 0, None).unwrap_err().to_string();
     let cannot = "the engine `turmoil` does not support ";
     let mut other = case("canonical", "");

@@ -141,7 +141,7 @@ fn master() -> Master {
 }
 
 #[test]
-fn the_canary_outlives_the_history_that_the_first_replica_begins() {
+fn the_canary_outlives_the_history_of_the_first_replica() {
     let mut master = master();
     introduced(&mut master, 20_000_000);
     let before = introduced(&mut master, 21_000_000);
@@ -153,7 +153,7 @@ fn the_canary_outlives_the_history_that_the_first_replica_begins() {
 }
 
 #[test]
-fn a_server_that_was_filled_by_its_former_replica_has_its_old_canary_and_another_history() {
+fn filled_by_its_replica_it_has_its_canary_in_a_new_history() {
     let mut master = master();
     master.begin_stream();
     let before = introduced(&mut master, 20_000_000);
@@ -175,7 +175,7 @@ fn a_server_that_was_filled_by_its_former_replica_has_its_old_canary_and_another
 }
 
 #[test]
-fn a_server_without_memory_introduces_itself_only_with_a_canary_that_fits() {
+fn without_room_a_server_needs_a_canary_that_fits() {
     let mut empty = server(None, false, false);
     empty.set_full(true);
     let mut scripted = empty.clone();

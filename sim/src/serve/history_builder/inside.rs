@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_extension_is_told_once_and_a_release_ends_the_lease() {
+    fn an_extension_is_reported_once_and_a_release_ends_it() {
         let mut inside = Inside::new(0, 2, 100);
         assert_eq!(inside.renew(None, 110, 50), Renewal::Longer(None));
         let changes = [(0, 111), (1, 200), (2, 210), (0, 210), (1, 300), (1, 20), (2, 20)];

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_holder_cannot_know_does_not_end_its_lease() {
+    fn a_loss_unknown_to_the_holder_does_not_end_its_lease() {
         let mut leases = set();
         let (host, clock) = (HostId(0), ClockKind::Wall);
         let local_ns = 5_000 * MS_NS;

@@ -2,7 +2,7 @@
 //!
 //! A worker that enters may name the value of its attempt. Otherwise its attempt is chosen among
 //! those by which no other worker entered, in this order of preference: an attempt of a connection
-//! that has the worker's name or belonged to it before; one of a connection that belongs to nobody;
+//! that has the worker's name or belonged to it before; one of a connection that belongs to no worker;
 //! one whose key is on a majority now; the one whose key was on a majority last; the newest.
 //!
 //! An attempt belongs to one worker. Another worker that enters by its value has an attempt of its

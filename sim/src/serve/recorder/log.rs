@@ -292,7 +292,7 @@ mod tests {
     use crate::serve::meaning;
 
     #[test]
-    fn nothing_new_is_remembered_once_no_more_can_be_told() {
+    fn nothing_is_stored_once_the_limit_is_reached() {
         let mut log = Log::default();
         let peer = Peer::new(NodeId(0), 1);
         let words = ["SET", "res", "one"].map(|word| Bytes::from_static(word.as_bytes()));

@@ -230,7 +230,7 @@ fn a_class_that_could_not_connect_everywhere_keeps_what_it_has() {
 }
 
 #[test]
-fn what_it_returns_is_a_duration() {
+fn it_returns_a_duration() {
     let mut bench = try_once(3, 3);
     bench.now_ms = 20_000;
     let delivered = bench.client.deliver(bench.now()).unwrap();
@@ -238,7 +238,7 @@ fn what_it_returns_is_a_duration() {
 }
 
 #[test]
-fn who_wants_the_lock_while_the_class_unlocks_has_to_wait() {
+fn a_client_waits_while_the_class_unlocks() {
     let mut bench = try_once(3, 3);
     bench.client.deliver(bench.now());
     bench.client.release(bench.now());

@@ -225,7 +225,7 @@ fn only_the_connected_are_asked_and_count() {
 }
 
 #[test]
-fn a_majority_that_is_too_slow_is_kept_only_by_who_keeps_it() {
+fn a_late_majority_is_released_except_by_its_preset() {
     for (name, released) in [("redlock-literal", 5), ("redlock-too-slow-keeps", 0)] {
         let mut bench = Bench::new(name);
         bench.acquire();

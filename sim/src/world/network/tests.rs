@@ -53,7 +53,7 @@ fn one_way_is_one_way() {
 }
 
 #[test]
-fn what_a_silent_connection_swallows_never_arrives() {
+fn messages_on_a_silent_connection_never_arrive() {
     let (mut network, number) = network();
     network.send(number, Direction::Up, message(1), 0, 10);
     network.cut(CLIENT, SERVER);

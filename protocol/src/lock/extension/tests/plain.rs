@@ -124,7 +124,7 @@ fn a_plain_set_that_was_answered_is_never_late() {
 }
 
 #[test]
-fn where_nothing_was_written_nothing_can_be_late() {
+fn an_unwritten_command_cannot_be_late() {
     let (mut world, lock) = plain();
     world.pass(ms(1_000));
     begin(&mut world, lock, 4_000);

@@ -44,7 +44,7 @@ fn a_push_that_overtakes_the_reply_is_looked_into() {
 }
 
 #[test]
-fn a_lost_connection_is_replaced_by_another_and_used_again_when_it_is_back() {
+fn a_lost_connection_is_replaced_and_used_again_later() {
     let (mut world, _) = sound_asleep();
     let before = registered(&world);
     world.close(before[0]);

@@ -76,7 +76,7 @@ fn a_push_of_another_owners_key_is_not_looked_into() {
 }
 
 #[test]
-fn a_read_that_was_not_written_is_repeated_while_the_connection_lives() {
+fn an_unwritten_read_is_repeated_on_a_living_connection() {
     let (mut world, _) = watched();
     // Node 0 takes no bytes: its read is given up unwritten.
     let epoch = world.nodes[0].epoch.expect("connected");
@@ -103,7 +103,7 @@ fn a_node_without_a_connection_is_not_read_again_and_again() {
 }
 
 #[test]
-fn a_node_that_was_away_when_the_watch_began_is_read_when_it_is_back() {
+fn a_node_away_at_the_beginning_is_read_when_it_is_back() {
     let (mut world, lock) = granted();
     answer_all(&mut world);
     world.close(4);
@@ -140,7 +140,7 @@ fn pushes_of_others_do_not_replace_the_read_of_a_slow_node() {
 }
 
 #[test]
-fn a_read_that_was_put_off_does_not_replace_the_read_of_a_slow_node() {
+fn a_postponed_read_does_not_replace_that_of_a_slow_node() {
     let (mut world, _) = watched();
     for index in [0, 1] {
         world.change(index, None);
@@ -186,7 +186,7 @@ fn a_replaced_read_that_found_no_room_says_nothing_of_a_round() {
 }
 
 #[test]
-fn a_node_whose_last_word_is_yes_is_not_counted_by_an_older_no() {
+fn a_node_that_reported_the_key_is_not_counted_as_lacking_it() {
     for is_pushed in [false, true] {
         let (mut world, lock) = granted();
         (3..5).for_each(|index| world.answer(index));

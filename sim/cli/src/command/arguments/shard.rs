@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_in_the_environment_is_named() {
+    fn a_wrong_variable_of_the_environment_is_named() {
         let wrong = |variables: &[(&str, &str)]| read(variables).unwrap_err();
         assert_eq!(wrong(&[]), "the environment names no shard");
         assert_eq!(wrong(&[("SHARD", "1")]), "SHARDS is not set");

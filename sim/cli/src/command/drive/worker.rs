@@ -96,7 +96,7 @@ impl<'w> Worker<'w> {
         if core::mem::replace(&mut self.has_ended, true) {
             return 0;
         }
-        // Before the group: of the dead nobody knows who started them.
+        // Before the group: the parent of a dead process is unknown.
         let left = leftovers::kill(&self.mark);
         self.signal(Signal::KILL);
         self.watchdog.release(self.process.id());
@@ -149,7 +149,7 @@ impl Drop for Worker<'_> {
     }
 }
 
-/// Waits until the process has ended. It stays a zombie, so that its number is nobody else's.
+/// Waits until the process has ended. It stays a zombie, so that no other process gets its number.
 pub(super) fn await_end(process: u32) -> io::Result<End> {
     let pid = pid(process).ok_or(io::ErrorKind::NotFound)?;
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;

@@ -25,7 +25,7 @@ fn gallery() -> Gallery {
 }
 
 #[test]
-fn what_was_blessed_does_not_differ() {
+fn blessed_pages_do_not_differ() {
     let scratch = Scratch::new("blessed");
     let first = bless_where(false, &scratch.0, &gallery()).unwrap();
     assert_eq!(first.files.len(), 2, "{first}");
@@ -33,7 +33,7 @@ fn what_was_blessed_does_not_differ() {
 }
 
 #[test]
-fn changes_of_look_and_of_verdict_are_told_apart() {
+fn changed_pages_and_changed_verdicts_are_distinguished() {
     let scratch = Scratch::new("apart");
     bless_where(false, &scratch.0, &gallery()).unwrap();
 
@@ -52,7 +52,7 @@ fn changes_of_look_and_of_verdict_are_told_apart() {
 }
 
 #[test]
-fn pages_that_are_gone_are_told_and_removed() {
+fn pages_without_a_scenario_are_reported_and_removed() {
     let scratch = Scratch::new("gone");
     bless_where(false, &scratch.0, &gallery()).unwrap();
     fs::write(scratch.0.join("old.html"), "").unwrap();

@@ -94,7 +94,7 @@ impl Links<'_> {
     }
 }
 
-/// Draws the stories of the violations. Leaves out what the story before has already told.
+/// Draws the stories of the violations. Leaves out what the story before has already said.
 fn stories(
     timeline: &Timeline<'_>,
     result: &CaseResult,

@@ -131,7 +131,7 @@ const fn how(cause: KeyEnd) -> &'static str {
         KeyEnd::Expired => "expired",
         KeyEnd::FailedOver => "been left behind by a failover",
         KeyEnd::Flushed => "been flushed",
-        KeyEnd::Restarted => "been forgotten over a restart",
+        KeyEnd::Restarted => "been lost in a restart",
     }
 }
 

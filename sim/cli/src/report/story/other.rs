@@ -255,7 +255,9 @@ fn unsound_votes(timeline: &Timeline<'_>, violation: &Violation) -> (String, Vec
     let name = timeline.name(violation.first);
     let (from, to) = (text::instant(violation.from_ns), text::instant(violation.to_ns));
     let headline = if violation.from_ns == violation.to_ns {
-        format!("at {to} the client of {name} called a node without its key, which had kept it")
+        format!(
+            "at {to} the client of {name} reported a node without its key, although the node had kept it"
+        )
     } else {
         format!("from {from} to {to} the client of {name} was wrong about which nodes had its key")
     };

@@ -78,7 +78,7 @@ fn longest_wait(timeline: &Timeline<'_>, attempt: &Attempt, at_ns: u64) -> Optio
     let mut nodes = NodeIds::EMPTY;
     waits.iter().filter(|it| it.0 == longest_ns).for_each(|it| nodes.insert(it.1));
     let (nodes, wait) = (text::list(&timeline.nodes_of(nodes)), text::length(longest_ns));
-    Some(format!("went on without a reply of {nodes} after {wait}"))
+    Some(format!("continued without a reply from {nodes} after {wait}"))
 }
 
 /// Explains when the lease of a worker ends, which never extended it; `None` for another client.
@@ -163,7 +163,7 @@ mod tests {
         let sets = [(0, Set, 10, Some(13)), (1, Set, 11, None), (2, Set, 12, None)];
         let releases = [(0, Release, 62, Some(63)), (1, Release, 63, None), (2, Release, 64, None)];
         let told = waited(&[sets, releases].concat(), None);
-        assert_eq!(told.as_deref(), Some("went on without a reply of B and C after 50 ms"));
+        assert_eq!(told.as_deref(), Some("continued without a reply from B and C after 50 ms"));
     }
 
     #[test]
@@ -172,7 +172,7 @@ mod tests {
         let sets = [(0, Set, 10, None), (1, Set, 60, Some(61)), (2, Set, 62, Some(63))];
         let releases = [(0, Release, 900, None), (1, Release, 950, Some(951))];
         let told = waited(&[&sets[..], &releases].concat(), Some(70));
-        assert_eq!(told.as_deref(), Some("went on without a reply of A after 50 ms"));
+        assert_eq!(told.as_deref(), Some("continued without a reply from A after 50 ms"));
     }
 
     #[test]

@@ -22,7 +22,7 @@ fn error(bytes: &[u8]) -> String {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(events in histories()) {
+    fn a_written_history_is_read_back(events in histories()) {
         let back = read(stored(&events).as_slice(), "h.jsonl").unwrap();
         prop_assert_eq!(back.header, header());
         prop_assert_eq!(back.events, events);

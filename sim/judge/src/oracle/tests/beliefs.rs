@@ -242,7 +242,7 @@ proptest! {
 }
 
 #[test]
-fn what_cannot_be_is_passed_over() {
+fn impossible_events_are_skipped() {
     let nowhere = AttemptId { client: ClientId(200), number: 0 };
     let mut tale = Tale::new();
     tale.tell(EventKind::ReleaseCalled { attempt: nowhere });

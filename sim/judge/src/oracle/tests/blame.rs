@@ -30,7 +30,7 @@ fn a_lost_key_that_would_have_expired_has_changed_nothing() {
 }
 
 #[test]
-fn a_key_that_expired_before_its_last_extension_had_promised_is_amnesia() {
+fn a_key_that_forgets_its_last_extension_is_amnesia() {
     let blame = |expires_wall_ms| {
         let mut tale = Tale::new();
         tale.acquires(C1, "ABC").at(3_000).extends(C1, "ABC");
@@ -58,7 +58,7 @@ fn blame_with_lists(lists: [&str; 2], tell: impl FnOnce(&mut Tale)) -> Vec<Strin
 }
 
 #[test]
-fn majorities_of_two_lists_that_need_not_meet_are_blamed_on_membership() {
+fn disjoint_majorities_of_two_lists_blame_membership() {
     let apart = |tale: &mut Tale| {
         tale.acquires(C1, "AB").at(1_000).acquires(C2, "DE");
     };
@@ -163,7 +163,7 @@ fn a_masters_clock_that_runs_fast_is_blamed() {
 }
 
 #[test]
-fn what_a_masters_clock_does_before_the_set_is_not_blamed() {
+fn a_masters_clock_is_not_blamed_for_jumps_before_the_set() {
     let mut tale = Tale::new();
     tale.begins(C1).at(1).steps(C, ClockKind::Wall, 10_000).sets(C1, "ABC");
     tale.at(10_100).expires(C1, "ABC").acquires(C2, "ABC");
@@ -203,7 +203,7 @@ fn two_clocks_that_exceed_it_only_together_are_both_blamed() {
 }
 
 #[test]
-fn what_the_node_rounds_off_is_part_of_the_allowance() {
+fn the_nodes_rounding_is_part_of_the_allowance() {
     let blame = |rate_ppb| {
         let mut tale = Tale::new();
         tale.runs_at(host(C1), ClockKind::Boot, rate_ppb).at_ns(1_800_000).begins(C1);

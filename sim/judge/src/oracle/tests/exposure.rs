@@ -222,7 +222,7 @@ fn clock_set_across_the_deadline_ends_the_lease_at_once() {
 }
 
 #[test]
-fn the_first_section_without_its_lease_is_told() {
+fn the_first_section_without_its_lease_is_reported() {
     let mut tale = inside();
     tale.at(10_000).leaves(C1).acquires(C2, "ABC").enters(C2).at(30_000).leaves(C2);
     let found = tale.violation(SectionWithinLease);

@@ -45,7 +45,7 @@ fn an_extension_delivered_late_revives_the_belief() {
 }
 
 #[test]
-fn what_was_released_or_lost_is_not_revived() {
+fn a_released_or_lost_lease_is_not_revived() {
     let mut released = c1_holds();
     released.at(500).releases(C1).prolongs(C1, u64::MAX).acquires(C2, "CDE");
     assert_eq!(released.finds(MutualExclusion), Judgement::Holds);
@@ -64,7 +64,7 @@ fn a_sound_extension_holds() {
 }
 
 #[test]
-fn whoever_of_three_is_extended_must_have_been_alone() {
+fn each_extended_lease_of_three_must_have_been_alone() {
     for (extended, intruder) in [(C1, C2), (C2, C3)] {
         let mut tale = c1_holds();
         tale.at(1_000).acquires(C2, "BCD").at(2_000).acquires(C3, "CDE");
@@ -321,7 +321,7 @@ fn extending_within_the_bound_is_no_deadlock_beyond_it_is_one() {
 }
 
 #[test]
-fn what_extensions_there_were_is_counted() {
+fn extensions_are_counted() {
     let mut tale = c1_holds();
     tale.at(5_000).extends(C1, "ABC").at(6_000).begins_extension(C1);
     let mut oracle = Oracle::new(&tale.scenario, &[]);

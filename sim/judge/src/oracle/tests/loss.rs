@@ -59,7 +59,7 @@ fn a_short_lease_is_not_watched() {
 }
 
 #[test]
-fn who_hears_nothing_need_not_notice() {
+fn a_client_without_answers_need_not_notice_a_loss() {
     let mut tale = evicted("ABC");
     tale.scenario.clients[0].deaf = true;
     assert_eq!(tale.at(5_000).releases(C1).finds(SoundLoss), Judgement::Vacuous);

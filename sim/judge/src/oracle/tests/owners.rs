@@ -77,7 +77,7 @@ fn asking_and_waiting_touch_nothing() {
 }
 
 #[test]
-fn what_changes_nothing_touches_nothing() {
+fn a_command_without_effect_touches_no_key() {
     let mut tale = Tale::new();
     tale.acquires(C1, "ABC").begins(C2).is_refused(C2, C1, "A");
     assert_eq!(tale.finds(OwnerOnly), Judgement::Holds);

@@ -55,7 +55,7 @@ fn a_probe_that_is_granted_too_late_violates_it() {
 }
 
 #[test]
-fn what_was_written_before_the_heal_begins_the_bound_anew() {
+fn a_write_before_the_heal_restarts_the_bound() {
     let mut tale = Tale::new();
     tale.begins(C1);
     let command = tale.writes(C1, 'A', OpKind::Set);
@@ -67,7 +67,7 @@ fn what_was_written_before_the_heal_begins_the_bound_anew() {
 }
 
 #[test]
-fn what_was_written_since_does_not() {
+fn a_write_after_the_heal_does_not_restart_the_bound() {
     let mut tale = Tale::new();
     tale.at(1_000).heals().begins(C1).at(5_000).sets(C1, "A").at(5_000 + BOUND_MS);
     assert!(tale.finds(DeadlockFree).is_violated());
@@ -128,7 +128,7 @@ fn quarantine_is_waited_for_but_not_for_longer_than_a_lease() {
 }
 
 #[test]
-fn keys_of_clients_that_cannot_win_or_release_excuse_until_they_end() {
+fn keys_of_clients_that_cannot_win_excuse_until_they_end() {
     let story = |cut: [&str; 2], until_ms: u64| {
         let mut tale = Tale::new();
         for nodes in cut {
@@ -221,7 +221,7 @@ fn a_client_whose_own_clock_is_slow_is_not_blamed_itself() {
 }
 
 #[test]
-fn an_own_key_that_a_slow_node_keeps_is_blamed_on_the_nodes_clock() {
+fn an_own_key_on_a_slow_node_is_blamed_on_the_nodes_clock() {
     let waits = |rate_ppb: i32| {
         let mut tale = Tale::new();
         for at in ['A', 'B', 'C'] {
@@ -262,7 +262,7 @@ fn a_quarantine_on_a_slow_clock_is_blamed_on_that_clock() {
 }
 
 #[test]
-fn a_quarantine_lasts_until_the_clock_as_it_runs_now_has_passed_its_end() {
+fn a_quarantine_ends_by_the_current_rate_of_the_clock() {
     let waits = |until_ms: u64| {
         let mut tale = Tale::new();
         tale.runs_at(host(PROBE), ClockKind::Boot, 1_000_000_000).at(1_000).heals();

@@ -19,7 +19,7 @@ fn the_last_grant_is_that_of_the_last_client() {
 }
 
 #[test]
-fn an_acquisition_without_a_lease_leaves_the_last_grant_unmeasured() {
+fn a_failed_acquisition_leaves_the_last_grant_unmeasured() {
     let mut tale = Tale::new();
     tale.acquires(C1, "ABC").at(100).begins(C2).at(200);
     tale.tell(EventKind::GaveUp { client: C2.client });
@@ -28,7 +28,7 @@ fn an_acquisition_without_a_lease_leaves_the_last_grant_unmeasured() {
 }
 
 #[test]
-fn a_lease_is_kept_from_its_delivery_until_its_release_or_deadline() {
+fn a_lease_is_kept_from_delivery_to_release_or_deadline() {
     let mut tale = Tale::new();
     tale.acquires(C1, "ABC").at(3_000).releases(C1).at(3_100).acquires(C1_AGAIN, "ABC").at(4_000);
     assert_eq!(ms(&mut tale, Quantity::LeaseKept), Some(2_998));
@@ -119,7 +119,7 @@ fn the_probe_does_not_count() {
 }
 
 #[test]
-fn what_an_engine_does_not_record_is_not_measured() {
+fn quantities_that_an_engine_does_not_record_are_unmeasured() {
     let mut tale = Tale::new();
     tale.acquires(C1, "ABC").enters(C1).at(1_000);
     let measured = tale.measured().only(&[Quantity::SectionOverlap]);

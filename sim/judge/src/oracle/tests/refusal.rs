@@ -14,7 +14,7 @@ fn turned_away(theirs: [&str; 2], outcome: Settlement) -> Tale {
 }
 
 #[test]
-fn who_met_one_owner_on_a_majority_may_say_taken() {
+fn one_owner_on_a_majority_justifies_taken() {
     let mut tale = turned_away(["ABC", "DE"], Settlement::Taken);
     tale.decides(C2, "ABC").delivers(C2);
     assert_eq!(tale.finds(SoundRefusal), Judgement::Holds);
@@ -62,7 +62,7 @@ fn two_names_of_a_node_excuse_that_nobody_gets_the_lock() {
 }
 
 #[test]
-fn who_asks_at_once_does_not_stop_at_a_split_vote() {
+fn try_acquire_does_not_stop_at_a_split_vote() {
     let mut tale = turned_away(["AB", "CD"], Settlement::Split);
     assert_eq!(tale.with_c1_at_once().violation(SoundRefusal).first, C1);
     tale = turned_away(["AB", "CD"], Settlement::Split);
@@ -80,7 +80,7 @@ fn who_asks_at_once_does_not_stop_at_a_split_vote() {
 }
 
 #[test]
-fn a_clock_that_makes_every_answer_late_excuses_that_nobody_gets_the_lock() {
+fn a_clock_that_makes_all_answers_late_excuses_no_grant() {
     let judged = |rate_ppb| {
         let mut tale = turned_away(["ABC", "DE"], Settlement::Taken);
         tale.scenario.cluster.network.delay = "20ms".parse().expect("a delay");

@@ -212,7 +212,7 @@ fn a_lease_without_ttl_on_one_node_is_sound() {
 }
 
 #[test]
-fn a_section_that_outlasts_its_lease_by_a_moment_is_the_applications_fault() {
+fn a_section_past_its_lease_is_the_applications_fault() {
     let mut tale = Tale::new();
     tale.acquires(C1, "ABC").enters(C1).at(500).ends_key(
         C1,

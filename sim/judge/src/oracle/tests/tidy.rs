@@ -46,7 +46,7 @@ fn a_run_that_ends_early_is_not_judged() {
 }
 
 #[test]
-fn a_run_is_told_how_long_to_last_to_be_judged() {
+fn the_oracle_names_how_long_a_run_must_last() {
     let mut tale = left_behind();
     let mut oracle = Oracle::new(&tale.scenario, &[]);
     tale.events().iter().for_each(|event| oracle.observe(event));
@@ -255,7 +255,7 @@ fn a_connection_that_was_reset_is_dialled_again() {
 }
 
 #[test]
-fn a_release_that_a_reset_took_along_is_sent_on_a_new_connection() {
+fn a_release_lost_by_a_reset_is_sent_on_a_new_connection() {
     let reset = "partition = { between = [['C'], ['c1']], one-way = true, lost = 'reset' }";
     let story = |until_ms| {
         let mut tale = left_behind();
@@ -267,7 +267,7 @@ fn a_release_that_a_reset_took_along_is_sent_on_a_new_connection() {
 }
 
 #[test]
-fn who_dials_for_every_command_needs_answers() {
+fn a_client_that_dials_for_every_command_needs_answers() {
     let mut tale = Tale::new();
     tale.scenario.clients[0].connections = Some(Connections::FreshPerCommand);
     tale.with_fault("partition = { between = [['C'], ['c1']], one-way = true }");
@@ -281,7 +281,7 @@ fn who_dials_for_every_command_needs_answers() {
 }
 
 #[test]
-fn an_answer_from_before_a_reset_does_not_bring_the_connection_back() {
+fn an_answer_from_before_a_reset_restores_no_connection() {
     let reset = "partition = { between = [['C'], ['c1']], one-way = true, lost = 'reset' }";
     let mut tale = Tale::new();
     tale.with_fault(reset).begins(C1).at(1).sets(C1, "AB");
@@ -350,14 +350,14 @@ fn client_stopped_while_a_node_returned_dials_when_it_continues() {
 }
 
 #[test]
-fn what_was_due_before_the_excuse_is_still_a_violation() {
+fn a_release_due_before_the_excuse_is_still_a_violation() {
     let mut tale = left_behind();
     tale.at(1_000).kills(C1);
     assert_eq!(tale.at(9_000).violation(Tidy).from_ns, 664 * MS);
 }
 
 #[test]
-fn a_clock_that_was_set_back_is_blamed_for_what_outlives_its_ttl() {
+fn a_clock_set_back_is_blamed_for_a_key_that_outlives_its_ttl() {
     let left_on_a_dead_node = |by_ms: i64| {
         let mut tale = Tale::new();
         tale.acquires(C1, "ABC").at(50);

@@ -98,7 +98,7 @@ fn a_clients_clock_that_jumped_ahead_beyond_the_drift_is_blamed() {
 }
 
 #[test]
-fn a_clock_by_which_round_trips_exceed_the_node_timeout_is_blamed() {
+fn a_clock_that_stretches_round_trips_too_far_is_blamed() {
     let fails_at = |rate_ppb| {
         let mut tale = Tale::new();
         // Round trips take up to 40 ms, and the node timeout is 50 ms.

@@ -55,7 +55,7 @@ fn a_key_that_is_there_is_confirmed_again() {
 }
 
 #[test]
-fn who_hears_nothing_confirms_nothing() {
+fn a_client_without_answers_confirms_no_vote() {
     let mut tale = Tale::new();
     tale.scenario.clients[0].deaf = true;
     tale.acquires(C1, "ABCDE").at(510).knows(C1, "", "ABCDE");
@@ -96,7 +96,7 @@ fn a_node_that_may_restart_behind_a_proxy_need_not_be_confirmed() {
 }
 
 #[test]
-fn a_wrong_clock_makes_a_node_seem_deaf() {
+fn a_wrong_clock_makes_a_node_seem_not_to_push() {
     let mut tale = Tale::new();
     tale.with_fault("clock-jump = { host = 'E', by = '-20s' }");
     tale.acquires(C1, "ABCDE").at(510).knows(C1, "ABCD", "ABCDE").at(5_000).releases(C1);

@@ -172,7 +172,7 @@ fn concurrent_leases_may_have_tokens_in_any_order() {
 }
 
 #[test]
-fn a_token_told_late_is_compared_with_those_of_later_leases_too() {
+fn a_token_reported_late_is_compared_with_later_leases() {
     let late_token = |token| {
         let mut tale = Tale::new();
         tale.begins(C1).at(1).sets(C1, "ABC").at(2).decides(C1, "ABC");

@@ -25,7 +25,7 @@ fn every_word_of_the_table_is_read() {
 /// `WAIT` may stand in a script on some servers; `PING` is not said to be allowed while a server
 /// loads; the transaction's own commands say themselves that they do not nest.
 #[test]
-fn what_is_said_of_a_command_is_what_it_does() {
+fn the_facts_of_a_command_are_true() {
     for spec in every() {
         let facts = Facts::of(spec);
         for (name, flag) in [

@@ -35,7 +35,7 @@ fn commands_are_described_as_far_as_a_server_has_them() {
 }
 
 #[test]
-fn a_random_key_is_any_key_that_lives_and_the_same_for_the_same_seed() {
+fn a_random_key_depends_on_the_seed() {
     let draws = |seed| {
         let mut bench = Bench::new(&REDIS_7_0);
         bench.server.set_seed(seed);
@@ -51,7 +51,7 @@ fn a_random_key_is_any_key_that_lives_and_the_same_for_the_same_seed() {
 }
 
 #[test]
-fn connections_are_listed_with_both_addresses_their_last_command_and_their_watches() {
+fn connections_are_listed_with_their_last_command() {
     for (profile, lists_watches) in PROFILES.into_iter().zip([false, false, true, true]) {
         let mut bench = Bench::new(profile);
         bench.sessions[0] = Session::new(1).from("10.0.0.1:5").at("10.0.0.2:6379");

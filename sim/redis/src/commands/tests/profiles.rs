@@ -17,7 +17,7 @@ fn hello_heeds_its_options_one_by_one_or_all_at_once() {
 }
 
 #[test]
-fn what_is_no_part_of_a_transaction_is_refused() {
+fn commands_that_no_transaction_allows_are_refused() {
     let aborted = "-EXECABORT Transaction discarded because of previous errors.";
     Bench::new(&REDIS_7_0).goes(&[
         ("MULTI", "+OK"),
@@ -167,7 +167,7 @@ fn a_set_into_the_past_leaves_a_missing_key_alone_on_valkey() {
 
 /// Observed on Valkey 9.1.2.
 #[test]
-fn what_a_user_may_not_do_is_told_behind_a_full_memory_in_scripts_of_valkey() {
+fn valkey_scripts_check_memory_before_permissions() {
     for (profile, told) in [(&REDIS_7_0, "-ERR The user executing"), (&VALKEY_9, "-OOM command")] {
         let mut bench = Bench::new(profile);
         bench.goes(&[("ACL SETUSER u on nopass ~* +@all -append", "+OK")]);

@@ -164,7 +164,7 @@ fn a_server_says_its_own_name_when_it_refuses() {
 }
 
 #[test]
-fn who_wants_no_answers_gets_none() {
+fn client_reply_off_suppresses_replies() {
     let mut bench = Bench::new(&REDIS_7_0);
     for line in ["CLIENT REPLY OFF", "CLIENT REPLY SKIP", "PING", "PING"] {
         assert_eq!(bench.ask(line), "", "{line}");
@@ -182,7 +182,7 @@ fn who_wants_no_answers_gets_none() {
 }
 
 #[test]
-fn what_is_queued_is_limited() {
+fn the_queue_of_a_transaction_is_limited() {
     let mut bench = Bench::new(&REDIS_7_0);
     bench.goes(&[("CONFIG SET client-query-buffer-limit 100kb", "+OK"), ("MULTI", "+OK")]);
     let value = "v".repeat(40_000);

@@ -98,7 +98,7 @@ fn every_change_is_pushed() {
 }
 
 #[test]
-fn an_expired_destination_is_pushed_before_the_source_of_a_rename() {
+fn a_rename_pushes_its_expired_destination_first() {
     let mut bench = Bench::tracking(&REDIS_7_0, "");
     bench.does(&["SET k 1", "SET x 1 PX 10", "GET k", "GET x"]);
     assert_eq!(bench.changed_by_other(&["RENAME k x"]), "k x");
@@ -221,7 +221,7 @@ fn a_new_process_remembers_nothing() {
 }
 
 #[test]
-fn tracking_is_told_of_by_info_and_lists() {
+fn tracking_is_shown_by_info_and_client_list() {
     let mut bench = Bench::tracking(&REDIS_7_0, "OPTOUT NOLOOP");
     bench.does(&["MGET k j"]);
     let flags = "%3\r\n$5\r\nflags\r\n~3\r\n$2\r\non\r\n$6\r\noptout\r\n$6\r\nnoloop\r\n";

@@ -80,7 +80,7 @@ fn a_subject_of_one_node_minds_only_that_node() {
 }
 
 #[test]
-fn who_has_the_lease_does_not_ask_again_whatever_the_lock() {
+fn a_holder_does_not_ask_again() {
     for subject in lock_judge::scenario::subject_names() {
         let text = format!(
             r#"
@@ -180,7 +180,7 @@ fn plain_extension_to_less_shortens_the_lease_if_supported() {
 }
 
 #[test]
-fn who_waits_a_quarantine_out_asks_twice() {
+fn waiting_out_a_quarantine_takes_two_attempts() {
     let text = r#"
         schema = 1
         name = "test"

@@ -92,7 +92,7 @@ fn a_failover_makes_a_dead_node_answer_again() {
 }
 
 #[test]
-fn the_old_master_can_take_its_place_back_with_what_it_was_told() {
+fn the_old_master_can_return_with_its_replicated_data() {
     let more = "at = \"500ms\"\nfailover = { node = \"A\", to = \"R\" }\n\
                 [[fault]]\nid = \"b\"\nat = \"1s\"\nfailover = { node = \"A\", to = \"A\" }";
     let events = play_replicated(more);
@@ -102,7 +102,7 @@ fn the_old_master_can_take_its_place_back_with_what_it_was_told() {
 }
 
 #[test]
-fn what_a_deposed_master_is_told_its_node_does_not_have() {
+fn a_write_to_a_deposed_master_is_not_on_its_node() {
     let text = include_str!("../../../../../scenarios/failover/isolated-master.toml");
     let events = play_case(text, "isolated-master", "");
     let second = |kind: &EventKind| {
@@ -155,7 +155,7 @@ fn wait_ends_with_an_acknowledgement_or_its_timeout() {
 }
 
 #[test]
-fn a_replica_that_restarts_is_told_everything_again() {
+fn a_restarted_replica_gets_the_whole_stream_again() {
     let more = "at = \"100ms\"\nkill = { host = \"R\", restart-after = \"50ms\" }\n\
                 [[fault]]\nid = \"p\"\nat = \"1s\"\nfailover = { node = \"A\", to = \"R\" }";
     assert_eq!(find(&play_replicated(more), ended(0, KeyEnd::FailedOver)), None);

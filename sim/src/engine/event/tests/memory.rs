@@ -143,7 +143,7 @@ fn introduces_itself_to_c(kind: &EventKind) -> bool {
 }
 
 #[test]
-fn what_is_sent_while_a_proxy_has_nobody_behind_it_is_lost() {
+fn requests_to_a_proxy_without_a_server_are_lost() {
     let kill = "at = \"0s\"\n\
                 kill = { host = \"A\", restart-after = \"20ms\", behind-a-proxy = true }";
     let events = play(&fault(kill));
@@ -168,7 +168,7 @@ fn a_process_behind_a_proxy_does_not_know_who_listens() {
 }
 
 #[test]
-fn nobody_waits_where_nothing_was_lost() {
+fn events_without_a_loss_cause_no_quarantine() {
     for case in cases("nothing-was-lost", NOTHING_LOST) {
         let slug = case.slug.as_deref().unwrap_or("");
         for events in play_case("nothing-was-lost", NOTHING_LOST, slug) {

@@ -22,7 +22,7 @@ fn a_held_message_arrives_after_the_heal() {
 
 /// The client gives up a silent connection after half a second; the bytes held on it are lost.
 #[test]
-fn what_a_reset_connection_held_never_arrives() {
+fn messages_held_on_a_reset_connection_never_arrive() {
     let faults = "[[fault]]\nid = \"f\"\nat = \"0s\"\nuntil = \"2s\"\n\
         partition = { between = [[\"c1\"], [\"A\"]] }";
     let history = history_of("{ acquire = {} }, { sleep = \"3s\" }, { release = {} }", faults);

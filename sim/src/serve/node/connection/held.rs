@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_may_keep_more_than_all_may() {
+    fn one_connection_may_not_exceed_the_global_limit() {
         let mut one = Held { partial: HELD_BYTES_MAX, ..Held::default() };
         assert!(one.settle().is_ok());
         let mut little = Held { queued: HELD_BYTES_FREE, ..Held::default() };

@@ -34,7 +34,7 @@ fn client_stopped_while_a_node_returned_dials_when_it_continues() {
 
 /// The client waits for answers from T1 on, and closes the connections when it continues.
 #[test]
-fn a_stop_in_front_of_the_writing_uses_up_the_patience() {
+fn a_stop_before_the_write_uses_up_the_patience() {
     let stopped_for = |ms: u64| {
         let mut tale = Tale::new();
         tale.begins(C1).stops(C1).at(ms).continues(C1);
@@ -57,7 +57,7 @@ fn a_stop_in_front_of_the_writing_uses_up_the_patience() {
 }
 
 #[test]
-fn an_answer_that_a_restart_behind_a_proxy_took_along_excuses_the_next_ones() {
+fn an_answer_lost_behind_a_proxy_excuses_the_next_ones() {
     let fails_at = |ms, hidden| {
         let mut tale = Tale::new();
         tale.with_fault(&format!(
@@ -117,14 +117,14 @@ fn is_refused_behind_a_cut(lost: &str, before: impl FnOnce(&mut Tale)) -> bool {
 }
 
 #[test]
-fn what_goes_into_a_half_open_connection_is_excused() {
+fn requests_on_a_half_open_connection_are_excused() {
     let nothing = |_: &mut Tale| {};
     assert!(is_refused_behind_a_cut("hold", nothing));
     assert!(!is_refused_behind_a_cut("silent", nothing));
 }
 
 #[test]
-fn a_half_open_connection_is_no_excuse_once_it_answered_or_patience_is_over() {
+fn a_half_open_connection_excuses_for_a_limited_time() {
     let answers = |tale: &mut Tale| {
         for at in ['A', 'B', 'C'] {
             let asked = tale.writes(C1, at, OpKind::Introduce);
@@ -141,7 +141,7 @@ fn a_half_open_connection_is_no_excuse_once_it_answered_or_patience_is_over() {
 }
 
 #[test]
-fn nobody_hears_of_the_end_of_a_half_open_connection() {
+fn the_end_of_a_half_open_connection_is_not_noticed() {
     let demotes = |tale: &mut Tale| {
         for at in ['A', 'B', 'C'] {
             tale.tell(EventKind::NodeDown { node: node(at), power: false });

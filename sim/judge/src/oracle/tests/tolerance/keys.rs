@@ -43,7 +43,7 @@ fn late_command_of_the_clients_older_attempt_can_block() {
 }
 
 #[test]
-fn what_others_did_before_is_not_in_the_way() {
+fn earlier_keys_of_other_clients_do_not_count() {
     let mut tale = Tale::new();
     theirs(&mut tale).releases(C2).unlocks(C2, "CDE");
     tale.at(1_000).begins(C1).sets(C1, "ABC").settles(C1, Settlement::TooFewNodes);
