@@ -27,6 +27,7 @@ impl Sketch {
         for number in 1..=count {
             let own = Client {
                 id: format!("c{number}"),
+                task_of: None,
                 subject: subject.to_owned(),
                 connections: self.connections(subject),
                 ttl: self.own_ttl(),

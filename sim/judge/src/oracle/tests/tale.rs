@@ -26,6 +26,7 @@ pub(super) const PROBE: AttemptId = AttemptId { client: ClientId(3), number: 1 }
 pub(super) fn scenario() -> Scenario {
     let client = |id: &str| Client {
         id: String::from(id),
+        task_of: None,
         subject: String::from("redlock"),
         connections: None,
         ttl: None,
