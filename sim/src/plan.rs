@@ -204,6 +204,12 @@ impl Plan {
         all.map(|(task, _)| task).collect()
     }
 
+    /// Returns true if a process is on this host of a node or a client: a further task is on the host
+    /// of its process, and its own is empty.
+    pub(crate) fn has_process(&self, host: HostId) -> bool {
+        host.index() < self.node_count || self.client_host(self.client_at(host)) == host
+    }
+
     /// Returns the client on this host: the first task of its process.
     ///
     /// # Panics
