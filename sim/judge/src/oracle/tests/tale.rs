@@ -145,6 +145,12 @@ impl Tale {
         self.sets_clock(host, clock, reads_ms, rate_ppb)
     }
 
+    /// Changes the scenario so that C2 is a further task of C1's process.
+    pub(super) fn with_c2_in_c1s_process(&mut self) -> &mut Self {
+        self.scenario.clients[1].task_of = Some(String::from("c1"));
+        self
+    }
+
     /// Changes the scenario so that C1 acquires with `at-once`.
     pub(super) fn with_c1_at_once(&mut self) -> &mut Self {
         let step = toml::from_str("acquire = { at-once = true }").expect("a step");
