@@ -47,6 +47,8 @@ pub(crate) struct Plan {
     pub(crate) node_count: usize,
     /// Nodes that each client and the probe lock on, in the order of the client's list.
     members: IdVec<ClientId, Vec<NodeId>>,
+    /// Client on whose host each client and the probe run: another only for a further task.
+    processes: IdVec<ClientId, ClientId>,
     originals: IdVec<ClientId, ClientId>,
     /// Wall-clock offset and rate of each host.
     pub(crate) clocks: IdVec<HostId, (i64, i32)>,
@@ -108,6 +110,9 @@ impl Plan {
             node_count: scenario.cluster.nodes.len(),
             members: (0..=scenario.clients.len())
                 .map(|client| scenario.members(ClientId::at(client)))
+                .collect(),
+            processes: (0..=scenario.clients.len())
+                .map(|client| scenario.process(ClientId::at(client)))
                 .collect(),
             originals: (0..=scenario.clients.len())
                 .map(|client| scenario.original(ClientId::at(client)))
@@ -190,10 +195,22 @@ impl Plan {
     /// Returns the host of a client.
     #[inline]
     pub(crate) fn client_host(&self, client: ClientId) -> HostId {
-        HostId::at(self.node_count + client.index())
+        HostId::at(self.node_count + self.processes[client].index())
     }
 
-    /// Returns the client on this host.
+    /// Returns the tasks of the process of `client`; none if `client` is a further task of another.
+    pub(crate) fn tasks(&self, client: ClientId) -> Vec<ClientId> {
+        let all = self.processes.iter().filter(|(_, process)| **process == client);
+        all.map(|(task, _)| task).collect()
+    }
+
+    /// Returns true if a process is on this host of a node or a client: a further task is on the host
+    /// of its process, and its own is empty.
+    pub(crate) fn has_process(&self, host: HostId) -> bool {
+        host.index() < self.node_count || self.client_host(self.client_at(host)) == host
+    }
+
+    /// Returns the client on this host: the first task of its process.
     ///
     /// # Panics
     ///

@@ -32,6 +32,9 @@ use redlock_protocol::Votes;
 
 /// A lock client in a scenario. The host reports events to the subject and carries out the actions
 /// that the subject requests. The calls follow the order of [`redlock_protocol::NodeSet`].
+///
+/// Several tasks of one process may use the production client at a time; `task` is the number of the
+/// task that calls. Every other subject has one task, number 0.
 #[derive(Debug)]
 pub enum Subject {
     /// The `SETNX`/`GETSET` lock.
@@ -56,6 +59,18 @@ macro_rules! of_machine {
     };
 }
 
+/// Calls a method of the machine, which the production client does for one of several tasks.
+macro_rules! of_task {
+    ($subject:expr, $it:ident => $alone:expr, $ours:expr) => {
+        match $subject {
+            Subject::GetSet($it) => $alone,
+            Subject::Php($it) => $alone,
+            Subject::Policy($it) => $alone,
+            Subject::Redlock($it) => $ours,
+        }
+    };
+}
+
 impl Subject {
     /// Returns the clock with which the subject measures leases.
     #[must_use]
@@ -75,38 +90,44 @@ impl Subject {
 
     /// Starts to acquire the lock; [`Action::AttemptDue`] follows. A subject that supports
     /// keep-alive keeps its lease alive for `keep_alive_ns`.
-    pub fn acquire(&mut self, patience: Patience, keep_alive_ns: Option<u64>, now: Now) {
+    pub fn acquire(
+        &mut self,
+        task: usize,
+        patience: Patience,
+        keep_alive_ns: Option<u64>,
+        now: Now,
+    ) {
         match self {
             Self::GetSet(it) => it.acquire(patience),
             Self::Php(it) => it.acquire(patience),
             Self::Policy(it) => it.acquire(patience),
-            Self::Redlock(it) => it.acquire(patience, keep_alive_ns, now),
+            Self::Redlock(it) => it.acquire(task, patience, keep_alive_ns, now),
         }
     }
 
     /// Begins the due attempt; `now` is T1.
-    pub fn begin(&mut self, fresh: FreshAttempt, now: Now) {
-        of_machine!(self, it => it.begin(fresh, now));
+    pub fn begin(&mut self, task: usize, fresh: FreshAttempt, now: Now) {
+        of_task!(self, it => it.begin(fresh, now), it.begin(task, fresh, now));
     }
 
     /// Hands the lease to the application; returns `None` if the subject withdraws the lease.
-    pub fn deliver(&mut self, now: Now) -> Option<Delivered> {
-        of_machine!(self, it => it.deliver(now))
+    pub fn deliver(&mut self, task: usize, now: Now) -> Option<Delivered> {
+        of_task!(self, it => it.deliver(now), it.deliver(task, now))
     }
 
     /// Returns true if the subject still considers the lease alive; the application calls this.
     #[must_use]
-    pub fn is_alive(&self, now: Now) -> bool {
-        of_machine!(self, it => it.is_alive(now))
+    pub fn is_alive(&self, task: usize, now: Now) -> bool {
+        of_task!(self, it => it.is_alive(now), it.is_alive(task, now))
     }
 
     /// Returns the nodes that have the key of the lease, and those that may have it, as far as the
     /// subject watches its lease and knows.
     #[must_use]
-    pub fn watched_votes(&self, now: Now) -> Option<Votes> {
+    pub fn watched_votes(&self, task: usize, now: Now) -> Option<Votes> {
         match self {
             Self::GetSet(_) | Self::Php(_) | Self::Policy(_) => None,
-            Self::Redlock(it) => it.watched_votes(now),
+            Self::Redlock(it) => it.watched_votes(task, now),
         }
     }
 
@@ -116,17 +137,17 @@ impl Subject {
     /// # Errors
     ///
     /// If the extension was not begun; the [`Refusal`] gives the reason.
-    pub fn extend(&mut self, ttl_ns: u64, now: Now) -> Result<(), Refusal> {
+    pub fn extend(&mut self, task: usize, ttl_ns: u64, now: Now) -> Result<(), Refusal> {
         match self {
             Self::GetSet(_) | Self::Php(_) => Err(Refusal::Unsupported),
             Self::Policy(it) => it.extend(ttl_ns, now),
-            Self::Redlock(it) => it.extend(ttl_ns, now),
+            Self::Redlock(it) => it.extend(task, ttl_ns, now),
         }
     }
 
     /// Releases the lease, or cancels the acquisition.
-    pub fn release(&mut self, now: Now) {
-        of_machine!(self, it => it.release(now));
+    pub fn release(&mut self, task: usize, now: Now) {
+        of_task!(self, it => it.release(now), it.release(task, now));
     }
 
     /// Reports that a dialled connection is open.
@@ -165,9 +186,10 @@ impl Subject {
         of_machine!(self, it => it.handle_timeout(now));
     }
 
-    /// Returns the next requested action.
-    pub fn poll_action(&mut self) -> Option<Action> {
-        of_machine!(self, it => it.poll_action())
+    /// Returns the next requested action, and the task that it is for. Actions for connections are
+    /// the first task's.
+    pub fn poll_action(&mut self) -> Option<(usize, Action)> {
+        of_task!(self, it => it.poll_action().map(|action| (0, action)), it.poll_action())
     }
 
     /// Returns the time, on the boot clock, at which the subject needs [`Subject::handle_timeout`].

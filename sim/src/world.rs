@@ -107,7 +107,9 @@ impl World {
         self.recorder.reset(keeps);
         self.clocks.reset(&self.plan, &self.choices);
         for host in HostId::first(self.plan.node_count + self.plan.scenario.clients.len()) {
-            self.record_clocks(host);
+            if self.plan.has_process(host) {
+                self.record_clocks(host);
+            }
         }
         for server in self.plan.servers.ids().skip(self.plan.node_count) {
             self.record_clocks(self.plan.servers[server].host);

@@ -248,6 +248,17 @@ fn a_lease_of_this_client_is_in_the_way_whatever_the_nodes_show() {
 }
 
 #[test]
+fn a_lease_that_is_over_is_not_in_the_way_before_its_timeout() {
+    let (mut world, _, _) = one_waits();
+    let hasty = open(&mut world, lock_config(3));
+    // The process is suspended: no timer fires before the answers are read.
+    world.now = world.now.after(TTL);
+    world.begin(hasty, 3);
+    (0..2).for_each(|index| world.answer_with(index, Reply::Error));
+    assert_eq!(failed(&world.events()), Some(AttemptError::TooFewNodes));
+}
+
+#[test]
 fn a_use_too_late_for_its_turn_is_skipped() {
     let (mut world, holder, _) = one_waits();
     let [late, last] = [30, 9_000].map(|wait| {

@@ -135,7 +135,9 @@ impl NodeSet {
     /// `lock`.
     pub(super) fn held_here_for(&self, lock: LockId) -> Option<Duration> {
         let head = self.lines.head(self.lock(lock)?.resource()).filter(|&head| head != lock)?;
-        let head = self.lock(head).filter(|head| head.has_lease())?;
+        // After a stop of the process, a lease can be over before its own timeout is handled.
+        let is_held = |head: &&Lock| head.has_lease() && head.deadline() > self.clock;
+        let head = self.lock(head).filter(is_held)?;
         Some(head.deadline().since(self.clock))
     }
 

@@ -247,18 +247,19 @@ impl Oracle {
 
     fn observe_process(&mut self, host: HostId, kind: &EventKind) {
         let facts = &mut self.facts;
-        let Some(client) = facts.setting.client_of(host) else { return };
-        match kind {
-            EventKind::Stopped { .. } => facts.stopped(client),
-            EventKind::Continued { .. } => facts.continued(client),
-            _ => {
-                self.sound_loss.killed(facts, client);
-                self.sound_votes.killed(facts, client);
-                facts.processes.killed(client);
-                facts.beliefs.end_all_of(host, facts.now_ns);
-                self.exclusive_section.killed(facts, client);
-                self.section_within_lease.killed(client);
-                self.deadlock_free.killed(facts);
+        for client in facts.setting.clients_on(host).iter() {
+            match kind {
+                EventKind::Stopped { .. } => facts.stopped(client),
+                EventKind::Continued { .. } => facts.continued(client),
+                _ => {
+                    self.sound_loss.killed(facts, client);
+                    self.sound_votes.killed(facts, client);
+                    facts.processes.killed(client);
+                    facts.beliefs.end_all_of(host, facts.now_ns);
+                    self.exclusive_section.killed(facts, client);
+                    self.section_within_lease.killed(client);
+                    self.deadlock_free.killed(facts);
+                }
             }
         }
         self.tidy.reconsider_all(&self.facts);

@@ -28,7 +28,8 @@ const STEPS_MAX: u64 = 20_000_000;
 #[derive(Debug)]
 pub struct Engine {
     world: World,
-    processes: IdVec<ClientId, Process>,
+    /// The process of each client; `None` for a further task of another client's process.
+    processes: IdVec<ClientId, Option<Process>>,
     probe: Process,
     seed: u64,
     steps: u64,
@@ -43,9 +44,13 @@ impl Engine {
     pub fn new(case: &Case) -> Result<Self, Unsupported> {
         let plan = Plan::new(case).map_err(|error| Unsupported::of("event", error))?;
         let clients = plan.scenario.client_ids();
-        let processes =
-            clients.map(|client| Process::new(&plan, client, plan.ops[client].clone())).collect();
-        let probe = Process::new(&plan, plan.probe(), probe_ops());
+        let processes = clients.map(|client| {
+            let tasks = plan.tasks(client).into_iter();
+            let tasks: Vec<_> = tasks.map(|task| (task, plan.ops[task].clone())).collect();
+            (!tasks.is_empty()).then(|| Process::new(&plan, client, tasks))
+        });
+        let processes = processes.collect();
+        let probe = Process::new(&plan, plan.probe(), vec![(plan.probe(), probe_ops())]);
         let world = World::new(Arc::new(plan), &[]);
         Ok(Self { world, processes, probe, seed: 0, steps: 0 })
     }
@@ -75,18 +80,19 @@ impl Engine {
         if world.plan.is_drawn {
             let plan = Arc::make_mut(&mut world.plan);
             plan.draw(&Choices::new(seed));
-            for (client, process) in processes.iter_mut() {
-                process.script.replace(plan.ops[client].clone());
+            let processes = processes.values_mut().flatten();
+            for task in processes.flat_map(|process| &mut process.tasks) {
+                task.script.replace(plan.ops[task.client].clone());
             }
         }
         world.begin(seed, keeps);
         let warm = world.plan.warm;
-        for (client, process) in processes.iter_mut() {
+        for process in processes.values_mut().flatten() {
             process.reset(world, warm);
             // After the faults that begin at time 0.
-            world.agenda.schedule(0, Due::Timer { client, serial: 0 });
+            world.agenda.schedule(0, Due::Timer { client: process.client, serial: 0 });
         }
-        self.probe.done = true;
+        self.probe.end();
     }
 
     fn happen(&mut self, what: Due) {
@@ -121,7 +127,7 @@ impl Run for Engine {
 
     #[inline]
     fn are_clients_done(&self) -> bool {
-        self.processes.values().all(|process| process.done)
+        self.processes.values().flatten().all(Process::is_done)
     }
 
     fn start_probe(&mut self) {
@@ -130,17 +136,16 @@ impl Run for Engine {
         world.record_clocks(world.plan.client_host(id));
         world.record(EventKind::Healed { probe: id });
         probe.reset(world, true);
-        probe.done = false;
         world.clients.wake(id);
         self.run_clients();
     }
 
     fn has_probe_lease(&self) -> bool {
-        self.probe.got_lease
+        self.probe.got_lease()
     }
 
     fn has_timers(&self) -> bool {
-        self.processes.values().any(Process::has_timer) || self.probe.has_timer()
+        self.processes.values().flatten().any(Process::has_timer) || self.probe.has_timer()
     }
 
     #[inline]
@@ -160,9 +165,12 @@ impl Run for Engine {
 }
 
 fn process_mut<'a>(
-    processes: &'a mut IdVec<ClientId, Process>,
+    processes: &'a mut IdVec<ClientId, Option<Process>>,
     probe: &'a mut Process,
     client: ClientId,
 ) -> Option<&'a mut Process> {
-    processes.get_mut(client).or_else(|| (!probe.done).then_some(probe))
+    match processes.get_mut(client) {
+        Some(process) => process.as_mut(),
+        None => (!probe.is_done()).then_some(probe),
+    }
 }

@@ -49,6 +49,7 @@ pub fn plan(frame: &Frame, seed: u64, number: u64) -> Scenario {
     sketch.clients(&frame.subject);
     sketch.differences();
     sketch.faults();
+    sketch.tasks();
     sketch.plan
 }
 
@@ -139,7 +140,7 @@ mod tests {
 
     use super::super::limits;
     use super::*;
-    use lock_judge::scenario::{Client, FaultKind, Step, complaints};
+    use lock_judge::scenario::{At, Client, FaultKind, Step, complaints};
 
     fn frames() -> Vec<Frame> {
         let mut frames = vec![Frame::default()];
@@ -188,6 +189,11 @@ mod tests {
         assert!(has(|it| it.faults.iter().any(|fault| !fault.chance.is_certain())));
         assert!(has(|it| it.clients.iter().any(|client| client.copy_of.is_some())));
         assert!(has(|it| !it.cluster.aliases.is_empty()));
+        assert!(has(|it| it.clients.iter().any(|client| client.task_of.is_some())));
+        assert!(has(|it| it.faults.iter().any(|fault| match &fault.at {
+            At::Point(point) => point.client == "t1",
+            At::Time(_) => false,
+        })));
         let has_step = |is: fn(&Step) -> bool| {
             plans.iter().flat_map(|it| &it.clients).flat_map(Client::all_steps).any(is)
         };

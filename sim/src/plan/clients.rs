@@ -81,7 +81,11 @@ impl Plan {
         match self.kind(id) {
             Kind::GetSet => Subject::GetSet(Box::new(GetSetClient::new(settings))),
             Kind::Ours => {
-                let ours = RedlockClient::new(id, &scenario.lock, ttl, fleet_max_ttl, nodes);
+                let own = |task| scenario.client(task).unwrap_or(&scenario.clients[0]).ttl;
+                let ttl = |task| own(task).unwrap_or(scenario.lock.ttl).duration();
+                let tasks: Vec<_> =
+                    self.tasks(id).into_iter().map(|task| (task, ttl(task))).collect();
+                let ours = RedlockClient::new(&tasks, &scenario.lock, fleet_max_ttl, nodes);
                 Subject::Redlock(Box::new(ours))
             }
             Kind::Php { socket_timeout } => {

@@ -121,6 +121,7 @@ fn resolved(case: &Case, log: &Log, owners: &Owners) -> Case {
 pub(super) fn worker(name: &str) -> Client {
     Client {
         id: name.to_owned(),
+        task_of: None,
         subject: String::from(WORKER),
         connections: None,
         ttl: None,

@@ -21,6 +21,9 @@ pub(super) fn check(plan: &Plan, owns_workers: bool) -> Result<(), Unsupported> 
     if plan.scenario.clients.iter().any(|client| client.copy_of.is_some()) {
         return Err(unsupported("`copy-of` of a client"));
     }
+    if plan.scenario.clients.iter().any(|client| client.task_of.is_some()) {
+        return Err(unsupported("`task-of` of a client"));
+    }
     if plan.has_replicas() {
         return Err(unsupported("`[[cluster.replica]]`"));
     }

@@ -21,7 +21,7 @@ const _: () = assert!(matches!(Limit::AT_ONCE, Limit::WhileSplit(Acquire::AT_ONC
 /// The only lock of the scenario.
 const RESOURCE: ResourceId = ResourceId(0);
 
-/// A [`NodeSet`] with at most one use of the lock at a time.
+/// A [`NodeSet`] with at most one use of the lock at a time for each task of the process.
 #[derive(Debug)]
 pub struct RedlockClient {
     machine: NodeSet,
@@ -29,12 +29,25 @@ pub struct RedlockClient {
     cold: NodeSet,
     warm: Option<Warm>,
     lock_config: LockConfig,
+    tasks: Vec<Task>,
+}
+
+/// A task of the process, and its use of the lock.
+#[derive(Debug)]
+struct Task {
+    client: ClientId,
+    ttl: Duration,
     lock: Option<LockId>,
     /// True if the lease must be kept alive.
     keeps_alive: bool,
     /// T1 of the latest keep-alive extension that was reported to the host.
     renewed: Option<BootInstant>,
-    client: ClientId,
+}
+
+impl Task {
+    const fn new(client: ClientId, ttl: Duration) -> Self {
+        Self { client, ttl, lock: None, keeps_alive: false, renewed: None }
+    }
 }
 
 /// A client with open connections, kept because most runs begin with the same one.
@@ -46,12 +59,12 @@ struct Warm {
 }
 
 impl RedlockClient {
-    /// Returns the client `client` of a scenario with this lock and `nodes` nodes.
+    /// Returns the client of a scenario with this lock and `nodes` nodes, for the tasks of one
+    /// process, each with the TTL of its leases. There is at least one task.
     #[must_use]
     pub fn new(
-        client: ClientId,
+        tasks: &[(ClientId, Duration)],
         lock: &Lock,
-        ttl: Duration,
         fleet_max_ttl: Duration,
         nodes: usize,
     ) -> Self {
@@ -68,7 +81,7 @@ impl RedlockClient {
         let retry = terms::retry(lock.retry);
         let lock_config = LockConfig {
             nodes: NodeCount::new(nodes).expect("a valid scenario has one to nine nodes"),
-            ttl,
+            ttl: tasks[0].1,
             drift,
             min_validity: lock.min_validity.duration(),
             retry,
@@ -83,17 +96,14 @@ impl RedlockClient {
             cold,
             warm: None,
             lock_config,
-            lock: None,
-            keeps_alive: false,
-            renewed: None,
-            client,
+            tasks: tasks.iter().map(|&(client, ttl)| Task::new(client, ttl)).collect(),
         }
     }
 
     /// Resets to the beginning of a run. With `warm`, the connection to every node with an
     /// introduction is open; the other nodes refused.
     pub fn reset(&mut self, now: Now, warm: Option<&PerNode<Option<Introduction>>>) {
-        (self.lock, self.keeps_alive, self.renewed) = (None, false, None);
+        self.tasks.iter_mut().for_each(|task| *task = Task::new(task.client, task.ttl));
         let Some(told) = warm else { return self.machine.reset_to(&self.cold) };
         let now = instant(now);
         match &self.warm {
@@ -126,51 +136,59 @@ impl RedlockClient {
         Profile { nodes, lanes: 1, quorum, expires: true, gives_up_drift: true }
     }
 
-    pub(super) fn acquire(&mut self, patience: Patience, keep_alive_ns: Option<u64>, now: Now) {
-        assert!(self.lock.is_none(), "one use of the lock at a time");
+    pub(super) fn acquire(
+        &mut self,
+        task: usize,
+        patience: Patience,
+        keep_alive_ns: Option<u64>,
+        now: Now,
+    ) {
+        let task = &mut self.tasks[task];
+        assert!(task.lock.is_none(), "one use of the lock at a time");
         let limit = match patience {
             Patience::Attempts(most) => Limit::Attempts(most),
             Patience::AtOnce => Limit::AT_ONCE,
             Patience::UntilBoot(until_ns) => Limit::Until(BootInstant::from_nanos(until_ns)),
         };
         let keep_alive = keep_alive_ns.map(Duration::from_nanos);
-        (self.keeps_alive, self.renewed) = (keep_alive.is_some(), None);
-        let config = LockConfig { limit, keep_alive, ..self.lock_config };
-        self.lock = Some(self.machine.open(RESOURCE, config, instant(now)));
+        (task.keeps_alive, task.renewed) = (keep_alive.is_some(), None);
+        let config = LockConfig { ttl: task.ttl, limit, keep_alive, ..self.lock_config };
+        task.lock = Some(self.machine.open(RESOURCE, config, instant(now)));
     }
 
-    pub(super) fn begin(&mut self, fresh: FreshAttempt, now: Now) {
-        let Some(lock) = self.lock else { return };
+    pub(super) fn begin(&mut self, task: usize, fresh: FreshAttempt, now: Now) {
+        let Some(lock) = self.tasks[task].lock else { return };
         let fresh = Fresh { token: fresh.token, jitter: fresh.jitter };
         self.machine.begin(lock, fresh, instant(now));
     }
 
-    pub(super) fn deliver(&mut self, now: Now) -> Option<Delivered> {
-        let grant = self.machine.deliver(self.lock?, instant(now)).ok()?;
+    pub(super) fn deliver(&mut self, task: usize, now: Now) -> Option<Delivered> {
+        let grant = self.machine.deliver(self.tasks[task].lock?, instant(now)).ok()?;
         Some(Delivered {
-            attempt: attempt_of(self.client, &grant.token),
+            attempt: self.attempt_of(&grant.token),
             clock: ClockKind::Boot,
             deadline_ns: grant.deadline.as_nanos(),
             fencing_token: None,
         })
     }
 
-    pub(super) fn is_alive(&self, now: Now) -> bool {
-        self.lock.is_some_and(|lock| self.machine.check(lock, Duration::ZERO, instant(now)).is_ok())
+    pub(super) fn is_alive(&self, task: usize, now: Now) -> bool {
+        let is_held = |lock| self.machine.check(lock, Duration::ZERO, instant(now)).is_ok();
+        self.tasks[task].lock.is_some_and(is_held)
     }
 
-    pub(super) fn watched_votes(&self, now: Now) -> Option<Votes> {
-        self.machine.watched_votes(self.lock?, instant(now))
+    pub(super) fn watched_votes(&self, task: usize, now: Now) -> Option<Votes> {
+        self.machine.watched_votes(self.tasks[task].lock?, instant(now))
     }
 
-    pub(super) fn extend(&mut self, ttl_ns: u64, now: Now) -> Result<(), Refusal> {
-        let lock = self.lock.ok_or(Refusal::Lost)?;
+    pub(super) fn extend(&mut self, task: usize, ttl_ns: u64, now: Now) -> Result<(), Refusal> {
+        let lock = self.tasks[task].lock.ok_or(Refusal::Lost)?;
         let extending = self.machine.extend(lock, Duration::from_nanos(ttl_ns), instant(now));
         extending.map_err(refusal)
     }
 
-    pub(super) fn release(&mut self, now: Now) {
-        if let Some(lock) = self.lock.take() {
+    pub(super) fn release(&mut self, task: usize, now: Now) {
+        if let Some(lock) = self.tasks[task].lock.take() {
             self.machine.release(lock, instant(now));
         }
     }
@@ -209,11 +227,13 @@ impl RedlockClient {
         self.machine.handle_timeout(instant(now));
     }
 
-    pub(super) fn poll_action(&mut self) -> Option<Action> {
-        if self.keeps_alive
-            && let Some(action) = self.extending()
-        {
-            return Some(action);
+    pub(super) fn poll_action(&mut self) -> Option<(usize, Action)> {
+        for task in 0..self.tasks.len() {
+            if self.tasks[task].keeps_alive
+                && let Some(action) = self.extending(task)
+            {
+                return Some((task, action));
+            }
         }
         if let Some(command) = self.machine.poll_command() {
             return Some(self.as_action(command));
@@ -228,11 +248,12 @@ impl RedlockClient {
 
     /// Returns [`Action::Extending`] if the machine has begun to extend the lease by itself. The
     /// host must learn of the extension before the commands are written.
-    fn extending(&mut self) -> Option<Action> {
-        let lock = self.lock?;
-        let (t1, ttl) = self.machine.renewed(lock).filter(|&(t1, _)| self.renewed != Some(t1))?;
-        self.renewed = Some(t1);
-        let attempt = attempt_of(self.client, &self.machine.token(lock)?);
+    fn extending(&mut self, task: usize) -> Option<Action> {
+        let Task { lock, renewed, .. } = &mut self.tasks[task];
+        let lock = (*lock)?;
+        let (t1, ttl) = self.machine.renewed(lock).filter(|&(t1, _)| *renewed != Some(t1))?;
+        *renewed = Some(t1);
+        let attempt = self.attempt_of(&self.machine.token(lock)?);
         Some(Action::Extending { attempt, t1_ns: t1.as_nanos(), ttl_ns: ttl.as_nanos() as u64 })
     }
 
@@ -240,11 +261,11 @@ impl RedlockClient {
         self.machine.poll_timeout().map(BootInstant::as_nanos)
     }
 
-    fn as_action(&self, command: Command) -> Action {
+    fn as_action(&self, command: Command) -> (usize, Action) {
         let route = |node: NodeIndex, epoch| Route { node: NodeId::at(node.get()), lane: 0, epoch };
         match command {
-            Command::Dial { node, epoch } => Action::Dial(route(node, epoch)),
-            Command::Reset { node, epoch, .. } => Action::Reset(route(node, epoch)),
+            Command::Dial { node, epoch } => (0, Action::Dial(route(node, epoch))),
+            Command::Reset { node, epoch, .. } => (0, Action::Reset(route(node, epoch))),
             Command::Write { node, epoch, op, .. } => {
                 let (kind, token) = match op {
                     Op::Extend { token, ttl, plain, .. } => {
@@ -261,44 +282,67 @@ impl RedlockClient {
                     }
                     Op::TimeLeft { token, .. } => (CommandKind::TimeLeft, token),
                 };
-                let attempt = attempt_of(self.client, &token);
-                Action::Write { route: route(node, epoch), attempt, kind, token }
+                let attempt = self.attempt_of(&token);
+                let action = Action::Write { route: route(node, epoch), attempt, kind, token };
+                (self.task_of(attempt), action)
             }
         }
     }
 
-    fn event_as_action(&mut self, event: Event) -> Option<Action> {
+    fn event_as_action(&mut self, event: Event) -> Option<(usize, Action)> {
+        let about = |attempt, action| Some((self.task_of(attempt), action));
         match event {
-            Event::AttemptDue(lock) => (self.lock == Some(lock)).then_some(Action::AttemptDue),
+            Event::AttemptDue(lock) => Some((self.task_with(lock)?, Action::AttemptDue)),
             Event::AttemptFailed { token, reason, .. } => {
-                let attempt = attempt_of(self.client, &token);
-                Some(Action::AttemptSettled { attempt, outcome: settlement(reason) })
+                let attempt = self.attempt_of(&token);
+                about(attempt, Action::AttemptSettled { attempt, outcome: settlement(reason) })
             }
             Event::Decided { token, counted, deadline, .. } => {
-                let attempt = attempt_of(self.client, &token);
+                let attempt = self.attempt_of(&token);
                 let deadline_ns = deadline.as_nanos();
-                Some(Action::Decided { attempt, counted, deadline_ns })
+                about(attempt, Action::Decided { attempt, counted, deadline_ns })
             }
             Event::Extended { token, counted, deadline, .. } => {
-                let attempt = attempt_of(self.client, &token);
+                let attempt = self.attempt_of(&token);
                 let extended = Some((counted, deadline.as_nanos()));
-                Some(Action::ExtensionSettled { attempt, extended })
+                about(attempt, Action::ExtensionSettled { attempt, extended })
             }
             Event::ExtensionFailed { token, .. } => {
-                let attempt = attempt_of(self.client, &token);
-                Some(Action::ExtensionSettled { attempt, extended: None })
+                let attempt = self.attempt_of(&token);
+                about(attempt, Action::ExtensionSettled { attempt, extended: None })
             }
-            Event::GaveUp { lock, .. } if self.lock == Some(lock) => {
-                self.lock = None;
-                Some(Action::GaveUp)
+            Event::GaveUp { lock, .. } => {
+                let task = self.task_with(lock)?;
+                self.tasks[task].lock = None;
+                Some((task, Action::GaveUp))
             }
             Event::Lost { lock, .. } => {
-                let held = self.lock == Some(lock);
-                let token = self.machine.token(lock).filter(|_| held)?;
-                Some(Action::Lost { attempt: attempt_of(self.client, &token) })
+                let task = self.task_with(lock)?;
+                let attempt = self.attempt_of(&self.machine.token(lock)?);
+                Some((task, Action::Lost { attempt }))
             }
-            Event::GaveUp { .. } | Event::Released { .. } => None,
+            Event::Released { .. } => None,
         }
+    }
+
+    /// Returns the task that uses `lock`; `None` if its application has let it go.
+    fn task_with(&self, lock: LockId) -> Option<usize> {
+        self.tasks.iter().position(|task| task.lock == Some(lock))
+    }
+
+    /// Returns the task that made `attempt`.
+    fn task_of(&self, attempt: AttemptId) -> usize {
+        self.tasks.iter().position(|task| task.client == attempt.client).unwrap_or(0)
+    }
+
+    /// Returns the attempt that drew `token`; an introduction has no attempt and belongs to number 0
+    /// of the first task. A client alone in its process may have the tokens of another, its original.
+    fn attempt_of(&self, token: &Token) -> AttemptId {
+        let bytes = token.as_bytes();
+        let number = u16::from_le_bytes([bytes[1], bytes[2]]);
+        let is_named = number > 0 && self.tasks.len() > 1;
+        let client = if is_named { ClientId(bytes[0]) } else { self.tasks[0].client };
+        AttemptId { client, number }
     }
 }
 
@@ -328,13 +372,6 @@ pub fn token_of(attempt: AttemptId, random: u64) -> Token {
     bytes[1..3].copy_from_slice(&attempt.number.to_le_bytes());
     bytes[12..].copy_from_slice(&random.to_le_bytes());
     Token::from_bytes(bytes)
-}
-
-/// Returns the attempt that drew `token`; an introduction has no attempt and belongs to number 0 of
-/// `client`.
-fn attempt_of(client: ClientId, token: &Token) -> AttemptId {
-    let bytes = token.as_bytes();
-    AttemptId { client, number: u16::from_le_bytes([bytes[1], bytes[2]]) }
 }
 
 /// Converts the client's reason for the end of an attempt into the history's term.

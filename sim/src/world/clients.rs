@@ -18,8 +18,8 @@ pub(crate) enum Input {
     Forgot(ConnectionId),
     Reset(ConnectionId),
     Reply(ConnectionId, Reply),
-    StoreServed,
-    StoreVersion(u32),
+    StoreServed(ClientId),
+    StoreVersion(ClientId, u32),
 }
 
 /// One client process.

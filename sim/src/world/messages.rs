@@ -78,8 +78,10 @@ impl World {
             Arrival::Message(Packet::Reply(reply)) => Input::Reply(connection, reply),
             Arrival::Message(Packet::Changed) => Input::Changed(connection),
             Arrival::Message(Packet::Forgot) => Input::Forgot(connection),
-            Arrival::Message(Packet::StoreServed) => Input::StoreServed,
-            Arrival::Message(Packet::StoreVersion(version)) => Input::StoreVersion(version),
+            Arrival::Message(Packet::StoreServed(client)) => Input::StoreServed(client),
+            Arrival::Message(Packet::StoreVersion(client, version)) => {
+                Input::StoreVersion(client, version)
+            }
             Arrival::Message(_) => unreachable!("requests travel up"),
         };
         self.clients.give(self.plan.client_at(host), input);
@@ -136,7 +138,9 @@ impl World {
     fn serve_store(&mut self, connection: ConnectionId, request: StoreRequest) {
         let served = self.resource.serve(request);
         let answer = match (request, served) {
-            (_, Served::Read { version }) => Packet::StoreVersion(version),
+            (StoreRequest::Read { attempt, .. }, Served::Read { version }) => {
+                Packet::StoreVersion(attempt.client, version)
+            }
             (
                 StoreRequest::Write { attempt, write, based_on, fencing_token },
                 Served::Applied { version },
@@ -144,13 +148,15 @@ impl World {
                 let kind =
                     EventKind::WriteApplied { attempt, write, based_on, version, fencing_token };
                 self.record(kind);
-                Packet::StoreServed
+                Packet::StoreServed(attempt.client)
             }
             (StoreRequest::Write { attempt, write, .. }, Served::Rejected(why)) => {
                 self.record(EventKind::WriteRejected { attempt, write, why });
-                Packet::StoreServed
+                Packet::StoreServed(attempt.client)
             }
-            (StoreRequest::Read { .. }, _) => unreachable!("a read is answered by a version"),
+            (StoreRequest::Read { .. }, _) | (_, Served::Read { .. }) => {
+                unreachable!("a read, and nothing else, is answered by a version")
+            }
         };
         self.send(connection, Direction::Down, Arrival::Message(answer));
     }

@@ -1,6 +1,6 @@
 //! The messages on the network.
 
-use lock_judge::history::AttemptId;
+use lock_judge::history::{AttemptId, ClientId};
 
 use super::network::Arrival;
 use crate::resource::StoreRequest;
@@ -25,10 +25,10 @@ pub(crate) enum Packet {
         to: u32,
     },
     StoreRequest(StoreRequest),
-    /// A write was handled, applied or not.
-    StoreServed,
+    /// A write of this client was handled, applied or not.
+    StoreServed(ClientId),
     /// Version that a read returned.
-    StoreVersion(u32),
+    StoreVersion(ClientId, u32),
 }
 
 /// Returns the attempt and the kind of command that a message is about; its delay is drawn for
@@ -43,7 +43,7 @@ pub(super) fn meaning(what: &Arrival<Packet>) -> (AttemptId, u8) {
         Arrival::Message(Packet::StoreRequest(StoreRequest::Write { attempt, .. })) => {
             (*attempt, 33)
         }
-        Arrival::Message(Packet::StoreServed | Packet::StoreVersion(_)) => {
+        Arrival::Message(Packet::StoreServed(_) | Packet::StoreVersion(..)) => {
             (AttemptId::default(), 34)
         }
         Arrival::Message(Packet::Effects { to, .. } | Packet::Acknowledged { to }) => {

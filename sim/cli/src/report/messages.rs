@@ -121,11 +121,13 @@ impl Rows {
 /// half right; the resource comes last.
 fn columns(timeline: &Timeline<'_>) -> Vec<(HostId, i64)> {
     let scenario = timeline.scenario;
-    let mut clients = timeline.clients().map(|client| scenario.client_host(client));
-    let left = clients.len().div_ceil(2);
-    let mut hosts: Vec<HostId> = clients.by_ref().take(left).collect();
+    // The tasks of one process share its connections, and its column.
+    let clients = timeline.clients().filter(|client| scenario.process(*client) == *client);
+    let clients: Vec<HostId> = clients.map(|client| scenario.client_host(client)).collect();
+    let (left, right) = clients.split_at(clients.len().div_ceil(2));
+    let mut hosts = left.to_vec();
     hosts.extend(scenario.node_ids().map(NodeId::first_host));
-    hosts.extend(clients);
+    hosts.extend(right);
     if timeline.has_writes() {
         hosts.push(scenario.store_host());
     }

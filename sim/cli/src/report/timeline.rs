@@ -225,7 +225,10 @@ impl<'a> Timeline<'a> {
     }
 
     pub(super) fn client_name(&self, client: ClientId) -> &str {
-        self.host_name(self.scenario.client_host(client))
+        match self.scenario.client(client) {
+            Some(it) => &it.id,
+            None => self.host_name(self.scenario.client_host(client)),
+        }
     }
 
     pub(super) fn node_name(&self, node: NodeId) -> &str {

@@ -12,9 +12,9 @@ impl Facts {
             self.clocks.set(host, clock, segment);
             self.beliefs.clock_changed(&self.clocks, host, clock, self.now_ns);
             self.blame_overlaps();
-            if let Some(client) = self.setting.client_of(host).filter(|_| clock == ClockKind::Boot)
-            {
-                self.time_eligibility(client);
+            if clock == ClockKind::Boot {
+                let clients = self.setting.clients_on(host);
+                clients.iter().for_each(|client| self.time_eligibility(client));
             }
         }
     }

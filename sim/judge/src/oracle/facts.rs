@@ -168,14 +168,17 @@ impl Facts {
         }
     }
 
-    /// Records a client's report from when on it counts a node's votes.
+    /// Records a client's report from when on it counts a node's votes; its tasks have one node's
+    /// connection, and count the same.
     pub(super) fn eligible(&mut self, client: ClientId, node: NodeId, from_local_ns: u64) {
         if !self.can_be(client, node) {
             return;
         }
         let latest_ns = self.now_ns.saturating_add(self.setting.progress_ns);
-        self.eligible[client][node] = Eligible { from_local_ns, since_ns: NEVER, latest_ns };
-        self.time_eligibility(client);
+        for task in self.setting.tasks_with(client).iter() {
+            self.eligible[task][node] = Eligible { from_local_ns, since_ns: NEVER, latest_ns };
+            self.time_eligibility(task);
+        }
         self.told_eligibility = true;
     }
 

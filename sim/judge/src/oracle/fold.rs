@@ -41,7 +41,9 @@ impl Oracle {
         if facts.can_be(id.client, node) {
             let began_ns =
                 if op == OpKind::Set { facts.t1_before_stop_ns(id, node) } else { NEVER };
-            facts.reach.written(id.client, node, command, (began_ns, facts.now_ns));
+            for task in facts.setting.tasks_with(id.client).iter() {
+                facts.reach.written(task, node, command, (began_ns, facts.now_ns));
+            }
         }
         self.sound_grant.written(facts, id, op);
         let Some(attempt) = facts.leases.ensure(id) else { return };
@@ -65,7 +67,9 @@ impl Oracle {
         let facts = &mut self.facts;
         self.deadlock_free.moved(command, facts.now_ns);
         if facts.can_be(id.client, node) {
-            facts.reach.answered(id.client, node, command, facts.now_ns);
+            for task in facts.setting.tasks_with(id.client).iter() {
+                facts.reach.answered(task, node, command, facts.now_ns);
+            }
         }
         match (op, answer) {
             (OpKind::Extend | OpKind::Expire, Answer::Yes) => {

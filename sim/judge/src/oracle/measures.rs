@@ -85,9 +85,7 @@ impl Measures {
             }
             EventKind::SectionLeft { attempt } => self.sections.left(attempt),
             EventKind::Killed { host, .. } => {
-                if let Some(client) = facts.setting.client_of(host) {
-                    self.killed(client);
-                }
+                facts.setting.clients_on(host).iter().for_each(|client| self.killed(client));
             }
             _ => {}
         }

@@ -90,6 +90,10 @@ pub(super) struct Setting {
     further_names: PerClient<PerNode<u8>>,
     /// True if a node has two names in a list.
     names_twice: bool,
+    /// Client on whose host each client runs: itself, unless it is a further task.
+    processes: PerClient<ClientId>,
+    /// Tasks of the process on each client's host; none if the client is a further task.
+    tasks: PerClient<ClientIds>,
     /// Client whose random numbers each client draws.
     originals: PerClient<ClientId>,
     /// Clients that run the client of this project, and those of them that hear pushes.
@@ -131,6 +135,7 @@ impl Setting {
         // Extensions that keep a lease alive are bounded by time, not by their number.
         let kept_ns = steps.clone().filter_map(|step| step.acquire?.keep_alive);
         let kept_ns = kept_ns.map(|at_most| at_most.0).max();
+        let processes = PerClient::from_fn(|client| scenario.process(client));
         let further_names = PerClient::from_fn(|client| further_names(scenario, client));
         let is_further = |names: &PerNode<u8>| names.values().any(|count| *count > 0);
         Self {
@@ -164,9 +169,11 @@ impl Setting {
             members: PerClient::from_fn(|client| scenario.members(client).into_iter().collect()),
             names_twice: further_names.values().any(is_further),
             further_names,
+            tasks: tasks(&processes),
+            processes,
             originals: PerClient::from_fn(|client| scenario.original(client)),
             ours: clients_that(scenario, Client::is_ours),
-            hear: clients_that(scenario, |client| client.is_ours() && !client.deaf),
+            hear: processes_that(scenario, |client| client.is_ours() && !client.deaf),
             say_whose: clients_that(scenario, Client::says_whose),
             ask_at_once: clients_that(scenario, Client::asks_at_once),
             workers: clients_that(scenario, |client| client.subject == WORKER),
@@ -255,13 +262,19 @@ impl Setting {
 
     /// Returns the host of `client`.
     pub(super) fn client_host(&self, client: ClientId) -> HostId {
-        HostId::at(self.nodes + client.index())
+        HostId::at(self.nodes + self.processes[client].index())
     }
 
-    /// Returns the client that runs on `host`.
-    pub(super) fn client_of(&self, host: HostId) -> Option<ClientId> {
-        let client = host.index().checked_sub(self.nodes).map(ClientId::at)?;
-        (client <= self.probe).then_some(client)
+    /// Returns the clients that run on `host`: the tasks of one process.
+    pub(super) fn clients_on(&self, host: HostId) -> ClientIds {
+        let client = host.index().checked_sub(self.nodes).map(ClientId::at);
+        client.filter(|it| *it <= self.probe).map_or(ClientIds::EMPTY, |it| self.tasks[it])
+    }
+
+    /// Returns the clients that share the process of `client`, and with it all connections.
+    #[inline]
+    pub(super) fn tasks_with(&self, client: ClientId) -> ClientIds {
+        self.tasks[self.processes[client]]
     }
 
     /// Returns true if the attempts of `client` are judged; the probe's attempts only measure.
@@ -311,6 +324,19 @@ fn further_names(scenario: &Scenario, client: ClientId) -> PerNode<u8> {
     }
     scenario.members(client).into_iter().for_each(|node| names[node] += 1);
     PerNode::from_fn(|node| names[node].saturating_sub(1))
+}
+
+/// Returns the tasks of the process on each client's host.
+fn tasks(processes: &PerClient<ClientId>) -> PerClient<ClientIds> {
+    let mut tasks = PerClient::filled(ClientIds::EMPTY);
+    processes.iter().for_each(|(client, process)| tasks[*process].insert(client));
+    tasks
+}
+
+/// Returns the clients for whose process `is_meant` returns true.
+fn processes_that(scenario: &Scenario, is_meant: impl Fn(&Client) -> bool) -> ClientIds {
+    let process = |client: &ClientId| scenario.client(scenario.process(*client));
+    scenario.client_ids().filter(|client| process(client).is_some_and(&is_meant)).collect()
 }
 
 /// Returns the clients for which `is_meant` returns true.

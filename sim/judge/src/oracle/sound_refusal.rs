@@ -1,7 +1,8 @@
 //! A client that reports the lock as taken is right: another attempt held it, or was about to.
 //!
 //! For each attempt whose outcome is `Taken`, a majority of the configured nodes refused its SET
-//! because of keys of one other attempt. If any attempt of a run reports `Taken`, some attempt of
+//! because of keys of one other attempt, or another task of the same client has the lease: the client
+//! knows that, whatever the nodes show. If any attempt of a run reports `Taken`, some attempt of
 //! the run was granted the lock; this rule does not apply if a fault began, if an attempt was
 //! cancelled, too slow or refused by quarantine, if a client's clock is so fast that a round trip
 //! exceeds the node timeout, or if clients have different lists of nodes or two names of one. And a
@@ -64,7 +65,7 @@ impl SoundRefusal {
         }
         self.told.get_or_insert(id);
         self.found.held();
-        if !is_taken(facts, id) {
+        if !is_taken(facts, id) && !is_held_here(facts, id) {
             self.violated(id, facts.now_ns);
         }
     }
@@ -114,6 +115,18 @@ fn is_taken(facts: &Facts, id: AttemptId) -> bool {
         facts.setting.votes(id.client, nodes.collect())
     };
     holders.values().filter(is_other).any(|holder| votes_for(holder) >= needed)
+}
+
+/// Returns true if another task of the client of `id` has a lease.
+fn is_held_here(facts: &Facts, id: AttemptId) -> bool {
+    let tasks = facts.setting.tasks_with(id.client).iter();
+    let newest = tasks.filter(|task| *task != id.client).filter_map(|it| facts.leases.newest(it));
+    newest.into_iter().any(|other| {
+        let attempt = facts.leases.get(other);
+        let is_granted = attempt.is_some_and(|it| it.decided_ns != NEVER && !it.delivered);
+        let is_open = attempt.is_some_and(|it| it.finished_ns == NEVER);
+        is_open && is_granted || facts.beliefs.is_believed(other, facts.now_ns)
+    })
 }
 
 /// Returns true if a round trip to a node exceeds the node timeout by the client's clock alone.

@@ -13,6 +13,7 @@ mod quantities;
 mod refusal;
 mod sections;
 mod tale;
+mod tasks;
 mod tidy;
 mod tolerance;
 mod votes;

@@ -227,11 +227,19 @@ impl Scenario {
     /// there twice. The probe has the first client's.
     #[must_use]
     pub fn members(&self, client: ClientId) -> Vec<NodeId> {
-        let own = self.client(client).or(self.clients.first()).and_then(|it| it.nodes.as_ref());
+        let own = self.client(self.process(client)).or(self.clients.first());
+        let own = own.and_then(|it| it.nodes.as_ref());
         match own {
             Some(names) => names.iter().filter_map(|name| self.node_listed_as(name)).collect(),
             None => self.node_ids().collect(),
         }
+    }
+
+    /// Returns the client whose process `client` is a task of: itself, unless it has `task-of`.
+    #[must_use]
+    pub fn process(&self, client: ClientId) -> ClientId {
+        let process = self.client(client).and_then(|it| it.task_of.as_deref());
+        process.and_then(|name| self.client_named(name)).unwrap_or(client)
     }
 
     /// Returns the client whose random numbers `client` draws: itself, unless it runs on a copy.
@@ -247,10 +255,10 @@ impl Scenario {
         self.faults.get(fault.index())
     }
 
-    /// Returns the host of the client, or of the probe.
+    /// Returns the host of the client, or of the probe. The tasks of a process are on one host.
     #[must_use]
     pub fn client_host(&self, client: ClientId) -> HostId {
-        HostId::at(self.cluster.nodes.len() + client.index())
+        HostId::at(self.cluster.nodes.len() + self.process(client).index())
     }
 
     /// Returns the client on `host`, or the probe; `None` if the host is of another kind.

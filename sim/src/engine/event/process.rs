@@ -1,4 +1,4 @@
-//! A client process: a lock client, and the application that uses the lock client.
+//! A client process: a lock client, and the applications that use the lock client, one for each task.
 //!
 //! A process runs in small pieces. Before each piece, the faults that wait for it begin. If one of
 //! them stops the process, the piece runs when the process resumes.
@@ -45,19 +45,35 @@ pub(super) struct Held {
 /// One client process.
 #[derive(Debug)]
 pub(super) struct Process {
+    /// The first task; the rest of the world knows the process by it.
     pub(super) client: ClientId,
     pub(super) host: HostId,
     pub(super) subject: Subject,
     /// Nodes of the cluster, in the order of the client's own list.
     pub(super) members: IdVec<NodeId, NodeId>,
+    /// The tasks that use the subject; a task's place is its number for the subject.
+    pub(super) tasks: Vec<Task>,
+    quorum: usize,
+    /// The action before which a fault stopped the process, and its task.
+    action: Option<(usize, Action)>,
+    pub(super) routes: Vec<(Route, ConnectionId)>,
+    pub(super) store: ConnectionId,
+    timer_serial: u32,
+    timer_at_ns: u64,
+    /// Time at which the subject next needs a timeout, as of the end of the latest call of `run`.
+    subject_due_boot_ns: Option<u64>,
+    eligible_from_ns: IdVec<NodeId, u64>,
+}
+
+/// One task of a process: an application, and its use of the lock.
+#[derive(Debug)]
+pub(super) struct Task {
+    pub(super) client: ClientId,
     pub(super) script: Script,
     pub(super) waiting: Waiting,
     attempts: u16,
     /// Number of OK replies to the current attempt that the process has read.
     votes: usize,
-    quorum: usize,
-    /// The action before which a fault stopped the process.
-    action: Option<Action>,
     pub(super) to_deliver: Option<AttemptId>,
     /// The new deadline of the extended lease, which the application has not yet learnt.
     pub(super) to_prolong: Option<(AttemptId, u64)>,
@@ -66,21 +82,51 @@ pub(super) struct Process {
     /// Drawn when the grant is decided, so that tokens have the order of grants.
     drawn_token: FencingToken,
     pub(super) held: Option<Held>,
-    pub(super) routes: Vec<(Route, ConnectionId)>,
-    pub(super) store: ConnectionId,
-    timer_serial: u32,
-    timer_at_ns: u64,
-    /// Time at which the subject next needs a timeout, as of the end of the latest call of `run`.
-    subject_due_boot_ns: Option<u64>,
-    eligible_from_ns: IdVec<NodeId, u64>,
     /// Votes for the lease that were recorded last.
     known_votes: Votes,
     pub(super) done: bool,
-    pub(super) got_lease: bool,
+    got_lease: bool,
+}
+
+impl Task {
+    fn new((client, ops): (ClientId, Vec<PlannedOp>)) -> Self {
+        Self {
+            client,
+            script: Script::new(ops),
+            waiting: Waiting::Nothing,
+            attempts: 0,
+            votes: 0,
+            to_deliver: None,
+            to_prolong: None,
+            rounds: 0,
+            drawn_token: FencingToken::NONE,
+            held: None,
+            known_votes: Votes::default(),
+            done: false,
+            got_lease: false,
+        }
+    }
+
+    /// Resets to the beginning of a run.
+    fn reset(&mut self) {
+        self.script.restart();
+        self.waiting = Waiting::Nothing;
+        self.attempts = 0;
+        self.to_deliver = None;
+        self.to_prolong = None;
+        self.held = None;
+        self.done = self.script.is_empty();
+        self.got_lease = false;
+    }
 }
 
 impl Process {
-    pub(super) fn new(plan: &Plan, client: ClientId, ops: Vec<PlannedOp>) -> Self {
+    /// Returns the process of `client`, with the operations of each of its tasks.
+    pub(super) fn new(
+        plan: &Plan,
+        client: ClientId,
+        tasks: Vec<(ClientId, Vec<PlannedOp>)>,
+    ) -> Self {
         let subject = plan.subject(client);
         let quorum = subject.profile().quorum;
         Self {
@@ -88,43 +134,25 @@ impl Process {
             host: plan.client_host(client),
             subject,
             members: plan.members(client).to_vec().into(),
-            script: Script::new(ops),
-            waiting: Waiting::Nothing,
-            attempts: 0,
-            votes: 0,
+            tasks: tasks.into_iter().map(Task::new).collect(),
             quorum,
             action: None,
-            to_deliver: None,
-            to_prolong: None,
-            rounds: 0,
-            drawn_token: FencingToken::NONE,
-            held: None,
             routes: Vec::with_capacity(32),
             store: ConnectionId::default(),
             timer_serial: 0,
             timer_at_ns: u64::MAX,
             subject_due_boot_ns: None,
             eligible_from_ns: IdVec::new(),
-            known_votes: Votes::default(),
-            done: false,
-            got_lease: false,
         }
     }
 
     /// Resets to the beginning of a run; with `warm`, the connections to running nodes are open.
     pub(super) fn reset(&mut self, world: &mut World, warm: bool) {
-        self.script.restart();
-        self.waiting = Waiting::Nothing;
-        self.attempts = 0;
+        self.tasks.iter_mut().for_each(Task::reset);
         self.action = None;
-        self.to_deliver = None;
-        self.to_prolong = None;
-        self.held = None;
         self.routes.clear();
         self.timer_serial = 0;
         self.timer_at_ns = u64::MAX;
-        self.done = self.script.is_empty();
-        self.got_lease = false;
         let now = self.now(world);
         match &mut self.subject {
             Subject::GetSet(it) => it.reset(warm),
@@ -155,11 +183,31 @@ impl Process {
     pub(super) fn run(&mut self, world: &mut World) {
         while self.step(world) {}
         if world.clients.is_dead(self.client) {
-            self.done = true;
+            self.end();
         } else if world.clients.can_run(self.client) {
             self.tell_votes(world);
             self.arm_timer(world);
         }
+    }
+
+    /// Ends all tasks.
+    pub(super) fn end(&mut self) {
+        self.tasks.iter_mut().for_each(|task| task.done = true);
+    }
+
+    /// Returns true if every task has done all its steps.
+    pub(super) fn is_done(&self) -> bool {
+        self.tasks.iter().all(|task| task.done)
+    }
+
+    /// Returns true if a task has been granted a lease.
+    pub(super) fn got_lease(&self) -> bool {
+        self.tasks.iter().any(|task| task.got_lease)
+    }
+
+    /// Returns the numbers of the tasks.
+    pub(super) fn numbers(&self) -> core::ops::Range<usize> {
+        0..self.tasks.len()
     }
 
     /// Returns true if the process has a timer that will fire.
@@ -176,21 +224,10 @@ impl Process {
         if !world.clients.can_run(self.client) {
             return false;
         }
-        if let Some(action) = self.action.take().or_else(|| self.subject.poll_action()) {
-            return self.act(world, action);
+        if let Some((task, action)) = self.action.take().or_else(|| self.subject.poll_action()) {
+            return self.act(world, task, action);
         }
-        if let Some(attempt) = self.to_deliver {
-            if self.reach(world, attempt, AttemptStep::Deliver, None) {
-                self.to_deliver = None;
-                self.deliver(world);
-            }
-            return true;
-        }
-        if let Some((attempt, deadline_local_ns)) = self.to_prolong.take() {
-            self.prolong(world, attempt, deadline_local_ns);
-            return true;
-        }
-        if self.use_lock(world) {
+        if self.hand_over(world) || self.use_locks(world) {
             return true;
         }
         // The step that the application was about to take may have been the one before which a fault
@@ -203,6 +240,38 @@ impl Process {
             return true;
         }
         self.expire_timer(world)
+    }
+
+    /// Takes the next step of the first application that can take one; returns true if one did.
+    fn use_locks(&mut self, world: &mut World) -> bool {
+        for task in self.numbers() {
+            if self.use_lock(world, task) {
+                return true;
+            }
+            // The step may have been the one before which a fault stops the process.
+            if !world.clients.can_run(self.client) {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// Hands a lease or a new deadline to the application that awaits it; returns true if one did.
+    fn hand_over(&mut self, world: &mut World) -> bool {
+        for task in self.numbers() {
+            if let Some(attempt) = self.tasks[task].to_deliver {
+                if self.reach(world, attempt, AttemptStep::Deliver, None) {
+                    self.tasks[task].to_deliver = None;
+                    self.deliver(world, task);
+                }
+                return true;
+            }
+            if let Some((attempt, deadline_local_ns)) = self.tasks[task].to_prolong.take() {
+                self.prolong(world, task, attempt, deadline_local_ns);
+                return true;
+            }
+        }
+        false
     }
 
     /// Begins the faults that wait for this point; returns true if the process may continue.

@@ -238,7 +238,7 @@ impl Application {
         let (attempt, fencing_token) = (held.attempt, held.fencing_token);
         self.ask_store(StoreRequest::Read { attempt, fencing_token });
         let version = poll_fn(|_| match self.served() {
-            Some(Input::StoreVersion(version)) => Poll::Ready(version),
+            Some(Input::StoreVersion(_, version)) => Poll::Ready(version),
             _ => Poll::Pending,
         });
         let version = version.await;
@@ -263,7 +263,7 @@ impl Application {
         self.ask_store(StoreRequest::Write { attempt, write, based_on, fencing_token });
         let mut lost = held.lease.lost();
         poll_fn(|context| {
-            let is_served = matches!(self.served(), Some(Input::StoreServed));
+            let is_served = matches!(self.served(), Some(Input::StoreServed(_)));
             let is_over = is_served || Pin::new(&mut lost).poll(context).is_ready();
             if is_over { Poll::Ready(()) } else { Poll::Pending }
         })

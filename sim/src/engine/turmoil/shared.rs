@@ -254,7 +254,7 @@ impl State {
                     line.readable.push_back((length, reply));
                 }
             }
-            Input::StoreServed | Input::StoreVersion(_) => {
+            Input::StoreServed(_) | Input::StoreVersion(..) => {
                 self.clients[client].served = Some(input);
             }
         }

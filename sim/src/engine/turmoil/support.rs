@@ -28,6 +28,10 @@ pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
     if clients().any(|(_, client)| client.copy_of.is_some()) {
         return Err(unsupported(String::from("`copy-of` of a client")));
     }
+    // The client's reports do not name the acquisition that an attempt is for.
+    if clients().any(|(_, client)| client.task_of.is_some()) {
+        return Err(unsupported(String::from("`task-of` of a client")));
+    }
     for (id, client) in clients() {
         let builder = builder(plan, id).environment(Arc::new(TokioEnvironment::default()));
         if let Err(error) = builder.build() {

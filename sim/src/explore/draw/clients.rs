@@ -2,8 +2,8 @@
 
 use lock_judge::ids::NODES_MAX;
 use lock_judge::scenario::{
-    self, Acquire, Client, Connections, Enter, Extend, Hold, Nothing, Repeat, Span, SpanRange,
-    Step, Write,
+    self, Acquire, At, Client, Connections, Enter, Extend, Hold, Nothing, OURS, Repeat, Span,
+    SpanRange, Step, Write,
 };
 
 use super::Sketch;
@@ -18,6 +18,9 @@ const CROWD: u64 = 9;
 
 const CLIENTS_MAX: u64 = 16;
 
+/// Most tasks that a plan adds to the processes of its clients.
+const TASKS_MAX: u64 = 3;
+
 impl Sketch {
     pub(super) fn clients(&mut self, subject: &str) {
         let count =
@@ -27,6 +30,7 @@ impl Sketch {
         for number in 1..=count {
             let own = Client {
                 id: format!("c{number}"),
+                task_of: None,
                 subject: subject.to_owned(),
                 connections: self.connections(subject),
                 ttl: self.own_ttl(),
@@ -40,6 +44,57 @@ impl Sketch {
         }
         self.lists(subject);
         self.copies();
+    }
+
+    /// Adds tasks to processes, mostly to one, and lets faults wait for their attempts. Tasks come last
+    /// and take nothing from the other draws, so plans without them are as they would be if there were
+    /// no tasks.
+    pub(super) fn tasks(&mut self) {
+        let count = self.plan.clients.len() as u64;
+        if !self.is_ours || count + TASKS_MAX > CLIENTS_MAX || !self.dice.percent(30) {
+            return;
+        }
+        let clients = self.plan.clients.iter();
+        let copied = clients.clone().filter_map(|client| client.copy_of.clone());
+        let copied: Vec<String> = copied.collect();
+        let alone = clients.filter(|it| it.copy_of.is_none() && !copied.contains(&it.id));
+        let processes: Vec<String> = alone.map(|client| client.id.clone()).collect();
+        if processes.is_empty() {
+            return;
+        }
+        let mut process = self.dice.pick(&processes);
+        for number in 1..=self.dice.between(1, TASKS_MAX) {
+            if self.dice.percent(25) {
+                process = self.dice.pick(&processes);
+            }
+            let id = format!("t{number}");
+            let ttl = self.own_ttl();
+            self.plan.clients.push(Client {
+                id: id.clone(),
+                task_of: Some(process.clone()),
+                subject: String::from(OURS),
+                connections: None,
+                ttl,
+                nodes: None,
+                copy_of: None,
+                deaf: false,
+                steps: Vec::new(),
+            });
+            self.rounds(ROUNDS_MAX / 2);
+            self.wait_for_attempts_of(&id, &process);
+        }
+    }
+
+    /// Lets some of the faults that wait for an attempt of `process` wait for one of `task`.
+    fn wait_for_attempts_of(&mut self, task: &str, process: &str) {
+        for fault in &mut self.plan.faults {
+            if let At::Point(point) = &mut fault.at
+                && point.client == process
+                && self.dice.percent(40)
+            {
+                point.client = task.to_owned();
+            }
+        }
     }
 
     fn connections(&mut self, subject: &str) -> Option<Connections> {

@@ -41,7 +41,12 @@ fn is_named(value: &Value, host: &str) -> bool {
     let waits = value.get("at").is_some_and(|at| {
         ["client", "node"].iter().any(|key| at.get(key).and_then(Value::as_str) == Some(host))
     });
-    value.as_str() == Some(host) || named("id") || named("of") || is_struck || waits
+    value.as_str() == Some(host)
+        || named("id")
+        || named("of")
+        || named("task-of")
+        || is_struck
+        || waits
 }
 
 fn has_an_empty_group(value: &Value) -> bool {
@@ -213,6 +218,7 @@ mod tests {
     fn a_host_is_forgotten_with_everything_that_names_it() {
         let mut tree = serde_json::json!({
             "cluster": { "nodes": ["A", "B"], "clocks": { "B": { "rate-ppm": 1 } } },
+            "client": [{ "id": "t1", "task-of": "B" }],
             "fault": [
                 { "id": "f", "at": "1s", "kill": { "host": "B" } },
                 { "id": "g", "at": "1s", "pause": { "host": ["B", "A"] } },
@@ -223,6 +229,7 @@ mod tests {
         forget(&mut tree, "B");
         let expected = serde_json::json!({
             "cluster": { "nodes": ["A"], "clocks": {} },
+            "client": [],
             "fault": [{ "id": "g", "at": "1s", "pause": { "host": ["A"] } }],
         });
         assert_eq!(tree, expected);

@@ -26,7 +26,12 @@ pub(super) fn absences(gantt: &mut Gantt<'_, '_>) {
 pub(super) fn draw(gantt: &mut Gantt<'_, '_>) {
     for client in gantt.timeline.clients() {
         let top = gantt.clients_top + i64::from(client.0) * CLIENT_ROW;
-        let name = gantt.timeline.client_name(client).to_owned();
+        let scenario = gantt.timeline.scenario;
+        let task_of = scenario.client(client).and_then(|it| it.task_of.as_deref());
+        let name = match task_of {
+            Some(process) => format!("{} ({process})", gantt.timeline.client_name(client)),
+            None => gantt.timeline.client_name(client).to_owned(),
+        };
         gantt.svg.text("row", (0, top + BAR_TOP + 18 * PX), &name);
         gantt.svg.line(
             "rule",

@@ -26,6 +26,7 @@ pub(super) const PROBE: AttemptId = AttemptId { client: ClientId(3), number: 1 }
 pub(super) fn scenario() -> Scenario {
     let client = |id: &str| Client {
         id: String::from(id),
+        task_of: None,
         subject: String::from("redlock"),
         connections: None,
         ttl: None,
@@ -142,6 +143,12 @@ impl Tale {
     pub(super) fn runs_at(&mut self, host: HostId, clock: ClockKind, rate_ppb: i32) -> &mut Self {
         let reads_ms = self.reads_ns(host, clock) / MS;
         self.sets_clock(host, clock, reads_ms, rate_ppb)
+    }
+
+    /// Changes the scenario so that C2 is a further task of C1's process.
+    pub(super) fn with_c2_in_c1s_process(&mut self) -> &mut Self {
+        self.scenario.clients[1].task_of = Some(String::from("c1"));
+        self
     }
 
     /// Changes the scenario so that C1 acquires with `at-once`.

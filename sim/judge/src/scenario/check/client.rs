@@ -62,6 +62,7 @@ impl Check<'_> {
             self.subject(&at, client);
             self.members(&at, client);
             self.copy(&at, client);
+            self.task(&at, place, client);
             if let Some(ttl) = client.ttl {
                 self.ttl(&format!("{at}.ttl"), ttl);
             }
@@ -124,12 +125,51 @@ impl Check<'_> {
         self.host(&at, name, Hosts::Clients);
         let original = self.scenario.clients.iter().find(|it| it.id == *name);
         let Some(original) = original else { return };
-        if original.copy_of.is_some() {
+        let has_tasks =
+            |name| self.scenario.clients.iter().any(|it| it.task_of.as_ref() == Some(name));
+        if has_tasks(name) {
+            let message = format!("`{name}` has several tasks");
+            self.wrong(&at, &message, "expected a client with one task");
+        } else if original.copy_of.is_some() {
             let message = format!("`{name}` is a copy itself");
             self.wrong(&at, &message, "expected the original, or another client");
         } else if original.subject != client.subject {
             let message = format!("`{name}` runs another subject, `{}`", original.subject);
             self.wrong(&at, &message, "expected a client with the same `subject`");
+        }
+    }
+
+    /// Checks a further task: of an earlier client that can have tasks, and without anything that
+    /// belongs to the process.
+    fn task(&mut self, at: &str, place: usize, client: &Client) {
+        let Some(name) = &client.task_of else { return };
+        let whose = format!("{at}.task-of");
+        let Some(process) = self.scenario.clients[..place].iter().find(|it| it.id == *name) else {
+            let message = format!("no client `{name}` comes before `{}`", client.id);
+            self.wrong(&whose, &message, "expected the name of an earlier client");
+            return;
+        };
+        if process.task_of.is_some() {
+            let message = format!("`{name}` is a task itself");
+            self.wrong(&whose, &message, "expected the client whose process it is");
+        } else if !process.is_ours() {
+            let message = format!("`{}` has one task", process.subject);
+            self.wrong(&whose, &message, "several tasks of one client are for `redlock`");
+        } else if process.copy_of.is_some() {
+            let message = format!("`{name}` draws the random numbers of another client");
+            self.wrong(&whose, &message, "expected a client without `copy-of`");
+        }
+        let given = [
+            ("subject", !client.is_ours()),
+            ("connections", client.connections.is_some()),
+            ("nodes", client.nodes.is_some()),
+            ("copy-of", client.copy_of.is_some()),
+            ("deaf", client.deaf),
+        ];
+        for (key, _) in given.into_iter().filter(|(_, given)| *given) {
+            let message = format!("`{}` is a task of `{name}`, and shares its `{key}`", client.id);
+            let expected = format!("expected `{key}` at `{name}` alone");
+            self.wrong_key(&format!("{at}.{key}"), &message, &expected);
         }
     }
 

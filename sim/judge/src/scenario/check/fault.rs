@@ -135,7 +135,10 @@ impl Check<'_> {
     }
 
     fn point(&mut self, at: &str, point: &AttemptPoint) {
-        self.host(&format!("{at}.client"), &point.client, Hosts::Clients);
+        // A task makes attempts, although it is no host.
+        if !self.scenario.clients.iter().any(|client| client.id == point.client) {
+            self.host(&format!("{at}.client"), &point.client, Hosts::Clients);
+        }
         let attempt = format!("{at}.attempt");
         let is_granted =
             matches!(point.before, AttemptStep::Deliver | AttemptStep::Check | AttemptStep::Enter);
@@ -154,8 +157,9 @@ impl Check<'_> {
         let Some(node) = &point.node else { return };
         let at = format!("{at}.node");
         self.host(&at, node, Hosts::Nodes);
-        let client = self.scenario.clients.iter().find(|client| client.id == point.client);
-        let members = client.and_then(|client| client.nodes.as_ref());
+        let client = self.scenario.client_named(&point.client);
+        let process = client.and_then(|client| self.scenario.client(self.scenario.process(client)));
+        let members = process.and_then(|client| client.nodes.as_ref());
         let names_it =
             |name: &String| self.scenario.node_listed_as(name) == self.scenario.node_named(node);
         if members.is_some_and(|members| !members.iter().any(names_it)) {

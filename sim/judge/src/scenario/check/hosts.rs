@@ -15,6 +15,13 @@ impl<'s> Check<'s> {
         if allowed.contains(&name) {
             return;
         }
+        let task = self.scenario.clients.iter().find(|client| client.id == name);
+        if let Some(process) = task.and_then(|client| client.task_of.as_ref()) {
+            let message = format!("`{name}` is a task of `{process}`, without a host of its own");
+            self.wrong(place, &message, &format!("expected {}", hosts.words())).help =
+                Some(format!("name `{process}`"));
+            return;
+        }
         let known = self.names(Hosts::All).contains(&name);
         let message = if known {
             format!("`{name}` is not allowed here")

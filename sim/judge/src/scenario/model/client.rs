@@ -9,13 +9,18 @@ use crate::scenario::chance::CountRange;
 use crate::scenario::span::{Span, SpanRange};
 use crate::scenario::subjects::{OURS, subject};
 
-/// A client process.
+/// A client process, or a further task of one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Client {
     /// Name of the client.
     pub id: String,
+    /// Name of an earlier client, if this one is a further task of that client's process: both use
+    /// the same lock client, at the same time. A task has only steps of its own, and a TTL. Only for
+    /// `redlock`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_of: Option<String>,
     /// Name of the lock client that it runs. `redlock` is ours; `worker` is an external program
     /// that this simulator does not implement.
     #[serde(default = "ours")]

@@ -194,6 +194,25 @@ pub(super) const MISTAKES: &[(&str, &str)] = &[
     ("id    = \"c2\"", "id    = \"c2\"\nnodes = [\"A\", \"A\"]"),
     ("id    = \"c2\"", "id    = \"c2\"\nnode = [\"A\"]"),
     ("blame = [\"clock(C)\"]", "blame = [\"membershp\"]"),
+    // Tasks.
+    ("id    = \"c2\"", "id    = \"c2\"\ntask-of = \"c3\""),
+    ("id    = \"c2\"", "id    = \"c2\"\ntask-of = \"c2\""),
+    ("id    = \"c2\"", "id    = \"c2\"\ntask-of = \"c1\"\nsubject = \"setnx\""),
+    ("id    = \"c2\"", "id    = \"c2\"\ntask-of = \"c1\"\nnodes = [\"A\"]"),
+    ("id    = \"c2\"", "id    = \"c2\"\ntask-of = \"c1\"\ncopy-of = \"c1\""),
+    ("id    = \"c2\"", "id    = \"c2\"\ntask-of = \"c1\"\ndeaf = true"),
+    (
+        "id    = \"c1\"",
+        "id    = \"c1\"\nsubject = \"setnx\"\n[[client]]\nid = \"c3\"\ntask-of = \"c1\"",
+    ),
+    (
+        "id    = \"c2\"",
+        "id    = \"c3\"\ntask-of = \"c1\"\nsteps = [{ acquire = {} }]\n[[client]]\nid = \"c2\"\ntask-of = \"c3\"",
+    ),
+    (
+        "[[fault]]\nid = \"jump\"",
+        "[[client]]\nid = \"c3\"\ntask-of = \"c1\"\nsteps = [{ acquire = {} }]\n[[fault]]\nid = \"p\"\nat = \"1s\"\npause = { host = \"c3\" }\n[[fault]]\nid = \"jump\"",
+    ),
     // Cases.
     ("fault.jump.clock-jump.by", "fault.jmp.clock-jump.by"),
     ("fault.jump.clock-jump.by", "fault.jump.clock-jmp.by"),

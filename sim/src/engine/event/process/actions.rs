@@ -4,7 +4,7 @@ use lock_judge::history::{AttemptId, BasedOn, EventKind, NodeIds, OpKind, Settle
 use lock_judge::scenario::AttemptStep;
 use redlock_protocol::Votes;
 
-use super::{Held, Process, Waiting};
+use super::{Held, Process, Task, Waiting};
 use crate::choice::{Choice, Label};
 use crate::plan::Plan;
 use crate::subject::{
@@ -15,30 +15,30 @@ use crate::world::{Arrival, Direction, Packet, World};
 
 impl Process {
     /// Carries out an action of the subject; returns false if a fault stops the process before it.
-    pub(super) fn act(&mut self, world: &mut World, action: Action) -> bool {
-        if !self.reach_action(world, action) {
-            self.action = Some(action);
+    pub(super) fn act(&mut self, world: &mut World, task: usize, action: Action) -> bool {
+        if !self.reach_action(world, task, action) {
+            self.action = Some((task, action));
             return false;
         }
         match action {
-            Action::AttemptDue => self.begin(world, self.next_attempt()),
+            Action::AttemptDue => self.begin(world, task),
             Action::Write { route, attempt, kind, token } => {
                 let command = UNNUMBERED;
                 self.write(world, route, Request { command, attempt, kind, token });
             }
             Action::Decided { attempt, counted, deadline_ns } => {
-                self.to_deliver = Some(attempt);
+                self.tasks[task].to_deliver = Some(attempt);
                 let counted = self.members_at(counted);
-                self.decided(world, attempt, counted, deadline_ns);
+                self.decided(world, task, attempt, (counted, deadline_ns));
             }
             Action::AttemptSettled { attempt, outcome } => {
                 world.record(EventKind::AttemptSettled { attempt, outcome });
             }
             Action::Extending { attempt, t1_ns, ttl_ns } => {
-                self.extension_began(world, attempt, t1_ns, ttl_ns);
+                self.tasks[task].extension_began(world, attempt, t1_ns, ttl_ns);
             }
             Action::ExtensionSettled { attempt, extended } => {
-                self.extension_settled(world, attempt, extended);
+                self.extension_settled(world, task, attempt, extended);
             }
             Action::Dial(route) => self.dial(world, route),
             Action::Reset(route) => {
@@ -47,13 +47,15 @@ impl Process {
                 }
             }
             Action::GaveUp => {
-                if matches!(self.waiting, Waiting::ForLease { .. }) {
-                    self.without_lease(world);
+                let task = &mut self.tasks[task];
+                if matches!(task.waiting, Waiting::ForLease { .. }) {
+                    task.without_lease(world);
                 }
             }
             Action::Lost { attempt } => {
                 world.record(EventKind::LostDelivered { attempt });
-                if let Some(held) = self.held.as_mut().filter(|held| held.attempt == attempt) {
+                let held = self.tasks[task].held.as_mut();
+                if let Some(held) = held.filter(|held| held.attempt == attempt) {
                     held.lost = true;
                 }
             }
@@ -62,18 +64,16 @@ impl Process {
     }
 
     /// Begins the faults that wait for the action; returns true if the process may continue.
-    fn reach_action(&self, world: &mut World, action: Action) -> bool {
+    fn reach_action(&self, world: &mut World, task: usize, action: Action) -> bool {
         match action {
-            Action::AttemptDue => self.reach(world, self.next_attempt(), AttemptStep::T1, None),
+            Action::AttemptDue => {
+                self.reach(world, self.tasks[task].next_attempt(), AttemptStep::T1, None)
+            }
             Action::Write { route, attempt, kind, .. } if kind.op() == OpKind::Set => {
                 self.reach(world, attempt, AttemptStep::Write, Some(self.member(route.node)))
             }
             _ => true,
         }
-    }
-
-    fn next_attempt(&self) -> AttemptId {
-        AttemptId { client: self.client, number: self.attempts + 1 }
     }
 
     fn dial(&mut self, world: &mut World, route: Route) {
@@ -84,23 +84,23 @@ impl Process {
         world.send(number, Direction::Up, Arrival::Handshake);
     }
 
-    fn begin(&mut self, world: &mut World, attempt: AttemptId) {
-        self.attempts = attempt.number;
-        self.votes = 0;
-        let number = attempt.number;
-        let original = world.plan.original(self.client);
+    fn begin(&mut self, world: &mut World, task: usize) {
+        let attempt = self.tasks[task].next_attempt();
+        let AttemptId { client, number } = attempt;
+        (self.tasks[task].attempts, self.tasks[task].votes) = (number, 0);
+        let original = world.plan.original(client);
         let draw = |label| Choice { attempt: number, ..Choice::of(label, original.0) };
         let drawn = AttemptId { client: original, number };
         let token = token_of(drawn, world.choices.bits(draw(Label::Token)));
         let jitter = world.choices.bits(draw(Label::Jitter));
         let now = self.now(world);
         world.record(self.attempt_began(&world.plan, attempt, now));
-        self.subject.begin(FreshAttempt { attempt, token, jitter }, now);
+        self.subject.begin(task, FreshAttempt { attempt, token, jitter }, now);
     }
 
     fn attempt_began(&self, plan: &Plan, attempt: AttemptId, now: Now) -> EventKind {
         let scenario = &plan.scenario;
-        let client = scenario.client(self.client).unwrap_or(&scenario.clients[0]);
+        let client = scenario.client(attempt.client).unwrap_or(&scenario.clients[0]);
         let ttl = client.ttl.unwrap_or(scenario.lock.ttl);
         let drift = terms::drift(scenario.lock.drift);
         let drift_ns = drift.of(ttl.duration()).as_nanos() as u64;
@@ -128,39 +128,46 @@ impl Process {
     fn decided(
         &mut self,
         world: &mut World,
+        task: usize,
         attempt: AttemptId,
-        counted: NodeIds,
-        deadline_local_ns: u64,
+        (counted, deadline_local_ns): (NodeIds, u64),
     ) {
         let t2_local_ns = self.now(world).lease_ns;
         let outcome = Settlement::Granted;
         world.record(EventKind::GrantDecided { attempt, counted, t2_local_ns, deadline_local_ns });
         world.record(EventKind::AttemptSettled { attempt, outcome });
-        self.drawn_token = world.resource.draw_fencing_token();
+        self.tasks[task].drawn_token = world.resource.draw_fencing_token();
     }
 
     /// Delivers the lease to the application.
-    pub(super) fn deliver(&mut self, world: &mut World) {
+    pub(super) fn deliver(&mut self, world: &mut World, task: usize) {
         let now = self.now(world);
         let Some(Delivered { attempt, clock, deadline_ns, fencing_token }) =
-            self.subject.deliver(now)
+            self.subject.deliver(task, now)
         else {
             return;
         };
-        let fencing_token = fencing_token.unwrap_or(self.drawn_token);
-        self.rounds = 0;
+        let task = &mut self.tasks[task];
+        let fencing_token = fencing_token.unwrap_or(task.drawn_token);
+        task.rounds = 0;
         world.record(EventKind::GrantDelivered {
             attempt,
             clock,
             deadline_local_ns: deadline_ns,
             fencing_token,
         });
-        self.got_lease = true;
-        if matches!(self.waiting, Waiting::ForLease { .. }) {
-            self.waiting = Waiting::Nothing;
+        task.got_lease = true;
+        if matches!(task.waiting, Waiting::ForLease { .. }) {
+            task.waiting = Waiting::Nothing;
         }
         let (lost, seen, in_section) = (false, BasedOn::NOTHING, false);
-        self.held = Some(Held { attempt, fencing_token, lost, seen, in_section });
-        self.known_votes = Votes::default();
+        task.held = Some(Held { attempt, fencing_token, lost, seen, in_section });
+        task.known_votes = Votes::default();
+    }
+}
+
+impl Task {
+    fn next_attempt(&self) -> AttemptId {
+        AttemptId { client: self.client, number: self.attempts + 1 }
     }
 }

@@ -1,10 +1,10 @@
 //! Inputs of a process: messages, the ends of connections, and timers.
 
-use lock_judge::history::{Answer, BasedOn, ClockKind, EventKind, OpKind};
+use lock_judge::history::{Answer, BasedOn, ClientId, ClockKind, EventKind, OpKind};
 use lock_judge::ids::ConnectionId;
 use lock_judge::scenario::AttemptStep;
 
-use super::{Held, Process, Waiting};
+use super::{Held, Process, Task, Waiting};
 use crate::subject::{Now, Reply, ReplyValue, Subject};
 use crate::world::{ConnectionState, Due, Input, World};
 
@@ -47,11 +47,18 @@ impl Process {
                 }
             }
             Input::Reply(number, reply) => self.take_reply(world, number, reply, now),
-            Input::StoreServed if self.waiting == Waiting::ForWrite => {
-                self.waiting = Waiting::Nothing;
+            Input::StoreServed(client) => {
+                if let Some(task) = self.task_of(client)
+                    && task.waiting == Waiting::ForWrite
+                {
+                    task.waiting = Waiting::Nothing;
+                }
             }
-            Input::StoreServed => {}
-            Input::StoreVersion(version) => self.take_version(world, version),
+            Input::StoreVersion(client, version) => {
+                if let Some(task) = self.task_of(client) {
+                    task.take_version(world, version);
+                }
+            }
         }
     }
 
@@ -59,7 +66,10 @@ impl Process {
     /// may continue.
     fn reach_reply(&mut self, world: &mut World, number: ConnectionId, reply: Reply) -> bool {
         let attempt = reply.attempt;
-        if attempt.number != self.attempts || reply.op != OpKind::Set {
+        let Some(task) = self.tasks.iter().position(|task| task.client == attempt.client) else {
+            return true;
+        };
+        if attempt.number != self.tasks[task].attempts || reply.op != OpKind::Set {
             return true;
         }
         let node = world.plan.node_at(world.network.connection(number).server);
@@ -68,12 +78,12 @@ impl Process {
         }
         let yes = reply.answer() == Answer::Yes;
         if yes
-            && self.votes + 1 == self.quorum
+            && self.tasks[task].votes + 1 == self.quorum
             && !self.reach(world, attempt, AttemptStep::T2, None)
         {
             return false;
         }
-        self.votes += usize::from(yes);
+        self.tasks[task].votes += usize::from(yes);
         true
     }
 
@@ -90,15 +100,8 @@ impl Process {
         }
     }
 
-    fn take_version(&mut self, world: &mut World, version: u32) {
-        if let Some(held) = &mut self.held
-            && self.waiting == Waiting::ForVersion
-        {
-            held.seen = BasedOn::on(version);
-            let attempt = held.attempt;
-            self.waiting = Waiting::Nothing;
-            world.record(EventKind::ReadDone { attempt, version });
-        }
+    fn task_of(&mut self, client: ClientId) -> Option<&mut Task> {
+        self.tasks.iter_mut().find(|task| task.client == client)
     }
 
     pub(super) fn expire_timer(&mut self, world: &mut World) -> bool {
@@ -115,7 +118,7 @@ impl Process {
     pub(super) fn arm_timer(&mut self, world: &mut World) {
         let clocks = &world.clocks[self.host];
         let boot = |at_ns| clocks.true_at(ClockKind::Boot, at_ns);
-        let own = match self.waiting {
+        let due = |task: &Task| match task.waiting {
             Waiting::ForLease { cancel_at_true_ns } => cancel_at_true_ns,
             Waiting::UntilBoot(at_ns) | Waiting::UntilBootOrLoss(at_ns) => boot(at_ns),
             Waiting::UntilTrue(at_ns) => Some(at_ns),
@@ -125,6 +128,7 @@ impl Process {
             | Waiting::ForWrite
             | Waiting::Nothing => None,
         };
+        let own = self.tasks.iter().filter_map(due).min();
         let subject = self.subject_due_boot_ns.and_then(boot);
         let at_ns = own.unwrap_or(u64::MAX).min(subject.unwrap_or(u64::MAX));
         if at_ns == self.timer_at_ns && at_ns > world.now_ns() {
@@ -138,15 +142,18 @@ impl Process {
         }
     }
 
-    /// Records what the client knows of the keys of a lease that it watches, if that has changed.
+    /// Records what the client knows of the keys of leases that it watches, if that has changed.
     pub(super) fn tell_votes(&mut self, world: &mut World) {
-        let Some(Held { attempt, lost: false, .. }) = self.held else { return };
-        let Some(votes) = self.subject.watched_votes(self.now(world)) else { return };
-        if votes != self.known_votes {
-            self.known_votes = votes;
-            let [confirmed, possible] =
-                [votes.confirmed, votes.possible].map(|places| self.members_at(places));
-            world.record(EventKind::VotesChanged { attempt, confirmed, possible });
+        for task in self.numbers() {
+            let Some(Held { attempt, lost: false, .. }) = self.tasks[task].held else { continue };
+            let now = self.now(world);
+            let Some(votes) = self.subject.watched_votes(task, now) else { continue };
+            if votes != self.tasks[task].known_votes {
+                self.tasks[task].known_votes = votes;
+                let [confirmed, possible] =
+                    [votes.confirmed, votes.possible].map(|places| self.members_at(places));
+                world.record(EventKind::VotesChanged { attempt, confirmed, possible });
+            }
         }
     }
 
@@ -160,6 +167,19 @@ impl Process {
                 let (client, node) = (self.client, self.members[place]);
                 world.record(EventKind::Eligible { client, node, from_local_ns });
             }
+        }
+    }
+}
+
+impl Task {
+    fn take_version(&mut self, world: &mut World, version: u32) {
+        if let Some(held) = &mut self.held
+            && self.waiting == Waiting::ForVersion
+        {
+            held.seen = BasedOn::on(version);
+            let attempt = held.attempt;
+            self.waiting = Waiting::Nothing;
+            world.record(EventKind::ReadDone { attempt, version });
         }
     }
 }

@@ -8,7 +8,9 @@ impl Scenario {
     /// Returns the names of the hosts in the group `hosts`.
     pub(in crate::scenario) fn names_of(&self, hosts: Hosts) -> Vec<&str> {
         let nodes = self.cluster.nodes.iter().map(String::as_str);
-        let clients = self.clients.iter().map(|client| client.id.as_str());
+        // A further task has no host of its own.
+        let clients = self.clients.iter().filter(|client| client.task_of.is_none());
+        let clients = clients.map(|client| client.id.as_str());
         let replicas = self.cluster.replicas.iter().map(|replica| replica.id.as_str());
         match hosts {
             Hosts::Clients => clients.collect(),
