@@ -7,6 +7,7 @@
 use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
+use std::sync::LazyLock;
 
 use lock_judge::scenario::{self, Case};
 use redlock_sim::engine::{event, turmoil};
@@ -14,6 +15,9 @@ use redlock_sim::library;
 
 const GOLDEN: &str = "../tests/golden/hashes.txt";
 const SEEDS: u64 = 3;
+
+/// The hashes of this process's first runs, with which all others are compared.
+static HASHES: LazyLock<String> = LazyLock::new(hashes);
 
 /// Returns the base case of every scenario.
 fn bases() -> Vec<Case> {
@@ -39,7 +43,7 @@ fn hashes() -> String {
 
 #[test]
 fn the_same_seed_plays_the_same_run_twice_in_one_process() {
-    assert_eq!(hashes(), hashes());
+    assert_eq!(hashes(), *HASHES);
 }
 
 #[test]
@@ -81,7 +85,7 @@ fn a_fresh_process_plays_the_same_run() {
     let printed = String::from_utf8(output.stdout).unwrap();
     let is_hash = |line: &&str| line.starts_with("event ") || line.starts_with("turmoil ");
     let printed: Vec<&str> = printed.lines().filter(is_hash).collect();
-    assert_eq!(printed, hashes().lines().collect::<Vec<_>>());
+    assert_eq!(printed, HASHES.lines().collect::<Vec<_>>());
 }
 
 #[test]
@@ -92,10 +96,10 @@ fn prints_the_hashes() {
 
 #[test]
 fn the_hashes_are_the_golden_ones() {
-    let found = hashes();
+    let found = &*HASHES;
     if std::env::var_os("BLESS").is_some() {
         assert!(std::env::var_os("CI").is_none(), "nothing is blessed in CI");
-        std::fs::write(GOLDEN, &found).unwrap();
+        std::fs::write(GOLDEN, found).unwrap();
     }
     let golden = std::fs::read_to_string(GOLDEN).unwrap_or_default();
     let golden: Vec<&str> = golden.lines().collect();
