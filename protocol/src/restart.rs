@@ -188,7 +188,8 @@ impl Eligibility {
 impl Known {
     /// Compares a new introduction with this one. The data set is the same only if the canary is
     /// the same *and* belongs to the same history: a server that was refilled by its own former
-    /// replica has the old canary. A server that has been a replica has held another server's keys since.
+    /// replica has the old canary. A server that has been a replica has held another server's keys
+    /// since.
     fn news_in(&self, introduction: Introduction) -> News {
         let restarted = self.run_id != introduction.run_id;
         let canaries = self.memory.zip(introduction.canary);

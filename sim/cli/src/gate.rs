@@ -1,4 +1,4 @@
-//! Compares the results of a run with what is known: a gate for changes.
+//! Compares the results of a run with known departures: a gate for changes.
 //!
 //! A *departure* is something that a case shows against its expectation. Departures that the
 //! baseline lists are known, and pass. A new one, one with another verdict or blame than before, and

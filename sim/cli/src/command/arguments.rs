@@ -54,7 +54,7 @@ pub(super) enum Command {
     /// Run random scenarios, judge each by the assumptions that it keeps, shrink findings
     #[command(after_help = EXPLORE_EXAMPLES)]
     Explore(Explore),
-    /// Compare the results of a run with what is known, for CI
+    /// Compare the results of a run with known departures, for CI
     #[command(after_help = GATE_EXAMPLES)]
     Gate(Gate),
     /// Add up shards, and write the reports that one process would have written
