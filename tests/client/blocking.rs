@@ -71,7 +71,7 @@ fn a_thread_hears_of_the_end_of_the_lease() {
 }
 
 #[test]
-fn a_released_lease_is_over_for_those_who_wait() {
+fn a_released_lease_is_over_for_its_waiters() {
     let world = World::new();
     let redlock = client(&world);
     let lease = aside(&world, || redlock.acquire("res").block()).unwrap();

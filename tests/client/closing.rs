@@ -43,7 +43,7 @@ fn closing_waits_within_its_limit_and_names_remaining_nodes() {
 }
 
 #[test]
-fn health_tells_of_each_node_without_asking_it() {
+fn health_reports_each_node_without_asking_it() {
     let world = World::new();
     let redlock = world.client();
     assert!(!redlock.health().has_quorum);
@@ -62,7 +62,7 @@ fn health_tells_of_each_node_without_asking_it() {
 }
 
 #[test]
-fn health_in_words_tells_what_is_over_from_what_is_not() {
+fn health_distinguishes_past_problems_from_present_ones() {
     let world = World::new();
     let redlock = world.builder().nodes(["redis://a", "redis://b", "redis://me:x@c/2"]);
     let redlock = redlock.build().unwrap();
@@ -122,7 +122,7 @@ fn inspection_first_says_that_no_lock_is_available_until_when() {
 }
 
 #[test]
-fn an_error_tells_what_each_node_said() {
+fn an_error_shows_the_answer_of_each_node() {
     let world = World::new();
     world.node("a", |node| node.set("res", "somebody"));
     world.node("c", |node| node.habit = Habit::Says(b"-OOM too much\r\n".to_vec()));

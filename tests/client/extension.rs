@@ -100,7 +100,7 @@ fn an_outcome_waits_for_its_asker_while_others_extend() {
 }
 
 #[test]
-fn an_extension_that_is_dropped_harms_nobody() {
+fn a_dropped_extension_does_no_harm() {
     let world = World::new();
     let redlock = world.client();
     let lease = world.block_on(redlock.acquire("res")).unwrap();

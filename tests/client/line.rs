@@ -53,7 +53,7 @@ fn a_queued_caller_that_times_out_gets_taken() {
 }
 
 #[test]
-fn a_single_attempt_asks_the_nodes_whoever_waits() {
+fn a_single_attempt_does_not_queue() {
     let world = World::new();
     let redlock = world.client();
     let _held = world.block_on(redlock.acquire("res")).unwrap();

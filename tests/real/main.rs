@@ -145,7 +145,7 @@ const MISSING: &str = "no `redis-server` on PATH";
 /// Tests that need something a simulated master lacks, with the reason.
 const BEYOND_MASTERS: &[(&str, &str)] = &[
     ("inspection::settings_that_make_keys_vanish_are_found", "a simulated master follows no other"),
-    ("memory::a_server_that_was_demoted_and_promoted_lets_nobody_in", "it follows no other"),
+    ("memory::a_demoted_and_promoted_server_admits_no_second_client", "it follows no other"),
     ("memory::a_client_that_starts_after_a_failover_is_not_let_in", "it follows no other"),
     ("memory::durable_servers_are_upgraded_without_a_quarantine", "it stores nothing on disk"),
     ("memory::events_without_a_loss_cost_nothing", "it follows no other"),

@@ -12,9 +12,9 @@ use crate::wait::eventually;
 use crate::{Test, on_tokio};
 
 pub(crate) const TESTS: &[Test] = &[
-    on_tokio!(a_server_that_was_demoted_and_promoted_lets_nobody_in),
+    on_tokio!(a_demoted_and_promoted_server_admits_no_second_client),
     on_tokio!(a_client_that_starts_after_a_failover_is_not_let_in),
-    on_tokio!(a_restart_behind_a_proxy_lets_nobody_in),
+    on_tokio!(a_restart_behind_a_proxy_admits_no_second_client),
     on_tokio!(restart_behind_a_proxy_is_noticed_if_votes_are_verified),
     on_tokio!(an_emptied_server_admits_no_connected_client),
     on_tokio!(an_emptied_server_admits_no_client_that_reconnects),
@@ -74,7 +74,7 @@ async fn held(server: &Server) -> (Held, Redlock) {
     (Held::new(one.acquire("res").await.unwrap()), other)
 }
 
-async fn a_server_that_was_demoted_and_promoted_lets_nobody_in() {
+async fn a_demoted_and_promoted_server_admits_no_second_client() {
     let server = Server::start(&[]);
     let master = Server::start(&["--repl-diskless-sync-delay", "0"]);
     let (lease, other) = held(&server).await;
@@ -106,7 +106,7 @@ fn uptime(server: &Server) -> Duration {
     Duration::from_secs(seconds.and_then(|it| it.parse().ok()).unwrap_or(0))
 }
 
-async fn a_restart_behind_a_proxy_lets_nobody_in() {
+async fn a_restart_behind_a_proxy_admits_no_second_client() {
     restarts_behind_a_proxy(|builder| builder, Duration::from_millis(1_100)).await;
 }
 

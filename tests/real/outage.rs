@@ -10,9 +10,9 @@ use crate::wait::eventually;
 use crate::{Test, on_tokio};
 
 pub(crate) const TESTS: &[Test] = &[
-    on_tokio!(a_minority_that_stands_still_stops_nobody),
-    on_tokio!(a_minority_that_was_killed_stops_nobody),
-    on_tokio!(a_minority_that_came_back_empty_lets_nobody_else_in),
+    on_tokio!(a_stopped_minority_blocks_no_client),
+    on_tokio!(a_killed_minority_blocks_no_client),
+    on_tokio!(an_emptied_minority_admits_no_second_client),
     on_tokio!(majority_that_restarts_empty_waits_for_the_leases_end),
     on_tokio!(a_majority_that_stands_still_is_reported_within_the_bound),
     on_tokio!(a_majority_that_was_killed_is_reported_within_the_bound),
@@ -49,15 +49,15 @@ async fn assert_taken(redlock: &Redlock) {
     assert_eq!(kind, AcquireErrorKind::Taken);
 }
 
-async fn a_minority_that_stands_still_stops_nobody() {
+async fn a_stopped_minority_blocks_no_client() {
     survives(|server| server.stop(), |server| server.cont()).await;
 }
 
-async fn a_minority_that_was_killed_stops_nobody() {
+async fn a_killed_minority_blocks_no_client() {
     survives(Server::kill, Server::restart).await;
 }
 
-async fn a_minority_that_came_back_empty_lets_nobody_else_in() {
+async fn an_emptied_minority_admits_no_second_client() {
     survives(Server::restart, |_| {}).await;
 }
 

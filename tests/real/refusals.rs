@@ -13,7 +13,7 @@ pub(crate) const TESTS: &[Test] = &[
     on_tokio!(scripts_may_be_flushed_at_any_time),
     on_tokio!(servers_that_cannot_save_take_no_keys_and_are_no_votes),
     on_tokio!(servers_without_memory_take_no_keys_and_are_no_votes),
-    on_tokio!(a_minority_that_refuses_stops_nobody),
+    on_tokio!(a_refusing_minority_blocks_no_client),
     on_tokio!(a_server_without_memory_still_deletes),
     on_tokio!(a_server_that_becomes_a_replica_votes_no_more),
 ];
@@ -95,7 +95,7 @@ async fn refused_until_they_recover(fleet: &Fleet) {
     assert_eq!(fleet.keys(), [0; 3]);
 }
 
-async fn a_minority_that_refuses_stops_nobody() {
+async fn a_refusing_minority_blocks_no_client() {
     let fleet = Fleet::with(5, SNAPSHOTS);
     fail_to_save(&fleet[0]).await;
     run_out_of_memory(&fleet[1]);

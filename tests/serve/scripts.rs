@@ -105,7 +105,7 @@ fn a_transaction_that_hears_busy_is_not_executed() {
 }
 
 #[test]
-fn without_a_threshold_nobody_hears_busy() {
+fn without_a_threshold_no_client_gets_busy() {
     let fleet = serve(
         "[[fault]]\nid = \"crash\"\nat = \"0s\"\nkill = { host = \"A\", restart-after = \"10ms\" }",
     );

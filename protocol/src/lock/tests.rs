@@ -183,7 +183,7 @@ fn quarantine_is_no_split_vote_while_a_majority_is_possible() {
 }
 
 #[test]
-fn a_split_vote_is_tried_again_and_nothing_else() {
+fn only_a_split_vote_is_tried_again() {
     let limit = Limit::WhileSplit(2);
     let [b, c] = [Ok(held_by(2)), Ok(held_by(3))];
     for (outcomes, again) in [([b, c, A], true), ([b, b, A], false), ([SILENT; 3], false)] {
@@ -289,7 +289,7 @@ fn answers_after_the_decision_count_if_the_grant_is_refused() {
 }
 
 #[test]
-fn an_attempt_knows_nothing_of_what_was_said_to_the_last_one() {
+fn an_attempt_ignores_answers_to_the_last_one() {
     let (mut lock, sets) = begun();
     for &set in &sets {
         tell(&mut lock, set, Ok(held_by(9)));

@@ -62,7 +62,7 @@ fn other_resources_do_not_wait() {
 }
 
 #[test]
-fn a_limit_of_attempts_asks_the_nodes_whoever_is_ahead() {
+fn a_limit_of_attempts_does_not_queue() {
     let (mut world, holder, next) = one_waits();
     let hasty = open(&mut world, lock_config(3));
     assert_eq!(due(&world.events()), [hasty]);
@@ -230,7 +230,7 @@ fn a_queued_use_that_times_out_learns_why_the_head_failed() {
 }
 
 #[test]
-fn while_the_head_knows_nothing_those_behind_it_do_not_either() {
+fn a_queued_use_fails_for_the_reason_of_the_head() {
     let mut world = World::warm(3);
     let (_, hurried) = hurried_behind(&mut world);
     world.pass(ms(20));

@@ -99,7 +99,7 @@ fn the_minimum_validity_must_be_exceeded() {
 }
 
 #[test]
-fn settling_waits_for_nobody_whose_word_changes_nothing() {
+fn settling_waits_only_for_answers_that_matter() {
     let (mut won, mut lost) = (World::warm(5), World::warm(5));
     won.acquire(lock_config(5), 1);
     (0..3).for_each(|index| won.answer(index));

@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stopped_campaign_tells_what_was_done() {
+    fn a_stopped_campaign_reports_its_runs() {
         let (stop, told) = (AtomicBool::new(false), AtomicU64::new(0));
         let case = &clock_jump(&[])[1];
         let progress = |done| {

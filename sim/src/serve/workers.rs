@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_is_recorded_before_anybody_learns_of_it() {
+    fn an_end_is_recorded_before_it_is_reported() {
         let (workers, client) = (Workers::default(), ClientId(0));
         let mut process = Command::new("sleep").arg("1000").spawn().expect("it is there");
         let pid = Pid::from_child(&process);

@@ -231,7 +231,7 @@ fn a_change_by_another_task_of_the_client_is_no_change_unheard() {
 }
 
 #[test]
-fn a_push_for_nobody_changes_nothing() {
+fn a_push_without_a_listener_changes_nothing() {
     let mut world = World::warm(5);
     let epoch = world.nodes[0].epoch.expect("connected");
     assert!(!world.client.handle_key_changed(node(0), epoch, RESOURCE, world.now));

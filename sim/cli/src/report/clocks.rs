@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_that_nobody_can_tell_apart_are_close() {
+    fn indistinguishable_lines_are_close() {
         let line = [(0, 0), (1_000_000_000, 500_000_000)];
         assert!(are_close(&line, &[(0, 900_000), (1_000_000_000, 501_000_000)]));
         assert!(!are_close(&line, &[(0, 0), (1_000_000_000, 502_000_000)]));

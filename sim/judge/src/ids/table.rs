@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_has_no_entry_for_what_cannot_be() {
+    fn an_array_has_no_entry_for_an_impossible_id() {
         let votes = PerNode::filled(1);
         assert_eq!((votes[NodeId(8)], votes.get(NodeId(9))), (1, None));
     }

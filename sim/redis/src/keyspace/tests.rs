@@ -244,7 +244,7 @@ fn an_expiry_out_of_range_is_an_error_even_without_a_key() {
 }
 
 #[test]
-fn pttl_tells_a_missing_key_from_one_without_expiry() {
+fn pttl_of_a_missing_key_differs_from_one_without_expiry() {
     let mut keys = locked();
     keys.execute(b"forever", set(b"v"), 1_000, ONE);
     let mut pttl = |key: &[u8]| keys.execute(key, KeyCommand::Pttl, 1_050, ONE).reply;

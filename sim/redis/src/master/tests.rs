@@ -26,7 +26,7 @@ fn restart(master: &mut Master, wall_ms: u64) -> Vec<Ended> {
 }
 
 #[test]
-fn info_tells_whole_seconds_of_the_wall_clock() {
+fn info_reports_whole_seconds_of_the_wall_clock() {
     let mut master = master(Persistence::None);
     let mut uptime = |wall_ms| match master.execute(Command::Info, wall_ms, ONE).reply {
         Reply::Introduction(introduction) => introduction.uptime_s,

@@ -265,7 +265,7 @@ fn expire_does_not_follow_a_no() {
 }
 
 #[test]
-fn a_pipelined_expire_goes_out_whatever_the_answer() {
+fn a_pipelined_expire_is_sent_before_the_answer() {
     let mut bench = Bench::new("setnx-and-expire-pipelined");
     assert_eq!(bench.acquire().iter().map(|it| it.1).collect::<Vec<_>>(), [SETNX, EXPIRE]);
     bench.answer(0, SETNX, ReplyValue::Integer(1));

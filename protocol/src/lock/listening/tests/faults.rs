@@ -114,7 +114,7 @@ fn a_node_that_answers_errors_is_not_asked_in_a_loop() {
 }
 
 #[test]
-fn a_node_that_hangs_delays_nothing_that_the_others_tell() {
+fn a_hanging_node_does_not_delay_the_reports_of_others() {
     let (mut world, _) = asleep_for(30_000);
     let anchor = registered(&world)[0];
     world.pass(ms(20));
@@ -210,7 +210,7 @@ fn pushes_behind_each_reply_are_looked_into_ever_more_rarely() {
 }
 
 #[test]
-fn a_node_that_has_forgotten_the_key_wakes_nobody() {
+fn a_node_that_has_forgotten_the_key_wakes_no_client() {
     let mut world = World::warm(5);
     (1..5).for_each(|index| world.change(index, Some((9, 30_000))));
     let config = config(&world);

@@ -55,7 +55,7 @@ fn a_push_may_be_that_of_the_own_set() {
 }
 
 #[test]
-fn a_set_may_be_executed_while_nobody_hears_of_it() {
+fn a_set_may_be_executed_without_a_reply() {
     let (mut world, lock) = set_under_way();
     world.close(2);
     world.execute_late(2);

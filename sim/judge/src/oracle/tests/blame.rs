@@ -18,7 +18,7 @@ fn a_restart_that_lost_the_key_is_amnesia() {
 }
 
 #[test]
-fn a_lost_key_that_would_have_expired_has_changed_nothing() {
+fn a_lost_key_that_would_have_expired_is_not_blamed() {
     let blame = |taken_at_ms| {
         let mut tale = Tale::new();
         tale.acquires(C1, "ABC").runs_at(host(C1), ClockKind::Boot, -500_000_000);

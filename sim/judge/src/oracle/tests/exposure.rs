@@ -60,7 +60,7 @@ fn a_clock_that_ran_ahead_is_blamed_for_an_early_end() {
 }
 
 #[test]
-fn a_section_that_nobody_leaves_lasts_to_the_end() {
+fn a_section_without_leave_lasts_to_the_end() {
     let found = inside().at(12_000).violation(SectionWithinLease);
     assert_eq!((found.from_ns, found.to_ns), (9_898 * MS, 12_000 * MS));
 }

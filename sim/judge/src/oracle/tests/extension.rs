@@ -111,7 +111,7 @@ fn an_extension_decided_at_the_old_deadline_is_too_late() {
 }
 
 #[test]
-fn an_extension_of_which_nothing_is_left_is_unsound() {
+fn an_extension_without_validity_is_unsound() {
     let mut tale = Tale::new();
     tale.with_extensions(1).clock = ClockKind::Wall;
     tale.acquires(C1, "ABC").at(5_000).begins_extension(C1).at(5_001).retimes(C1, C1, "ABC");

@@ -78,7 +78,7 @@ fn a_transaction_that_is_refused_wants_no_memory() {
 }
 
 #[test]
-fn valkey_forgets_what_was_queued_before_something_was_refused() {
+fn valkey_reports_the_last_reason_of_an_aborted_transaction() {
     let full = "OOM command not allowed when used memory > 'maxmemory'.";
     let of_memory = format!("-EXECABORT Transaction discarded because of: {full}");
     let of_refusal = "-EXECABORT Transaction discarded because of previous errors.";

@@ -188,7 +188,7 @@ fn a_script_that_reads_registers_declared_keys_or_those_read() {
 }
 
 #[test]
-fn version_2_is_pushed_nothing_and_keeps_tracking() {
+fn resp2_gets_no_pushes_and_keeps_tracking() {
     let mut bench = Bench::tracking(&REDIS_7_0, "");
     bench.does(&["GET k", "HELLO 2"]);
     assert_eq!(bench.changed_by_other(&["SET k 1", "FLUSHALL"]), "");

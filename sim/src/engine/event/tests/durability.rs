@@ -114,7 +114,7 @@ fn an_operator_deletes_and_a_full_memory_refuses() {
 }
 
 #[test]
-fn a_restart_comes_when_its_own_clock_says_so() {
+fn a_restart_is_due_by_its_own_clock() {
     let up = |more: &str| {
         let events = play(&fault(more));
         find(&events, |kind| matches!(kind, EventKind::NodeUp { node: NodeId(0), incarnation: 1 }))
