@@ -68,7 +68,7 @@ fn a_node_that_owes_an_answer_to_one_task_owes_it_to_all() {
 }
 
 #[test]
-fn a_client_may_call_its_own_lease_a_taken_lock_as_long_as_it_lasts() {
+fn a_client_may_report_its_own_lease_as_a_taken_lock() {
     let refused = |is_one_process: bool, at_ms: u64| {
         let mut tale = Tale::new();
         if is_one_process {
