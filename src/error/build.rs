@@ -13,7 +13,7 @@ use crate::config::variable_of;
 pub enum BuildError {
     /// Credentials both in the URL of a node and from a provider.
     #[error(
-        "node {place} (`{endpoint}`) has credentials in its URL, and there is a provider of credentials: use one of both"
+        "node {place} (`{endpoint}`) has credentials in its URL, and there is a provider of credentials: use only one of the two"
     )]
     CredentialsTwice { place: usize, endpoint: String },
     /// Two URLs of the same server.
