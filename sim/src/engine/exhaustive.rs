@@ -7,6 +7,7 @@
 
 pub mod acquisition;
 pub mod extension;
+mod keys;
 mod search;
 
 pub use search::{Counterexample, Explored, Model, search};

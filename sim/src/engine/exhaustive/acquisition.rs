@@ -7,15 +7,19 @@
 //! connections end; each client notices at any later time. Time passes in ticks; clients have
 //! perfect clocks, but a key may expire early, by as much as the drift allows.
 //!
-//! Four violations are checked ([`violations`]).
+//! Four violations are checked ([`Violation`]).
 
 mod client;
 mod encoding;
+mod instance;
 mod link;
 mod node;
+mod place;
 mod policy;
 mod print;
 mod production;
+mod table;
+mod violations;
 mod wording;
 mod world;
 
@@ -23,8 +27,9 @@ pub use client::{Both, Client};
 pub use policy::Policy;
 pub use print::story;
 pub use production::Production;
+pub use violations::Violation;
 pub use wording::{Compared, Eligible, Measured, ReleasedTo, Votes, Wording};
-pub use world::{Acquisition, Act, Bounds, Step, World, violations};
+pub use world::{Acquisition, Act, Bounds, Step, World};
 
 /// Number of nodes: the smallest number whose majority survives the loss of one node.
 pub const NODES: usize = 3;
@@ -45,7 +50,7 @@ pub struct Terms {
 }
 
 /// Value of a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Token {
     /// Number of the client.
     pub client: u8,
@@ -54,7 +59,7 @@ pub struct Token {
 }
 
 /// A command on its way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Request {
     /// Set the key unless the node has one.
     Set(Token),
@@ -65,7 +70,7 @@ pub enum Request {
 }
 
 /// A node's answer to a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Answer {
     /// The command was executed.
     Done,

@@ -1,15 +1,22 @@
 //! Breadth-first search through the states of a model.
 
-use std::collections::BTreeSet;
+use rayon::prelude::*;
+
+use super::keys::Keys;
+
+/// States from which one thread continues at a time.
+const SHARE: usize = 512;
+
+/// States from which the search continues before it enters the states found. Their successors are
+/// kept until then.
+const BATCH: usize = 64 * SHARE;
 
 /// A transition system: states, each with its successors.
-pub trait Model {
+pub trait Model: Sync {
     /// The complete state at one moment.
-    type State: Clone;
+    type State: Send + Sync;
     /// A transition from a state to the next.
-    type Step: Copy;
-    /// Identity of a state: equal for states that behave alike.
-    type Key: Ord;
+    type Step: Copy + Send + Sync;
 
     /// Returns the initial states.
     fn initial(&self) -> Vec<Self::State>;
@@ -18,8 +25,9 @@ pub trait Model {
     /// same order.
     fn successors(&self, state: &Self::State, visit: &mut dyn FnMut(Self::Step, Self::State));
 
-    /// Returns the key that distinguishes `state` from states that behave differently.
-    fn key(&self, state: &Self::State) -> Self::Key;
+    /// Returns the key that distinguishes `state` from states that behave differently: a hash, so
+    /// that two such states share a key with negligible probability.
+    fn key(&self, state: &Self::State) -> u128;
 
     /// Returns the violation in `state`, if any. The search does not continue beyond such a state.
     fn violation(&self, state: &Self::State) -> Option<&'static str>;
@@ -53,48 +61,115 @@ pub struct Explored<Step> {
 #[derive(Clone, Copy)]
 enum Origin<Step> {
     Initial(usize),
-    After(usize, Step),
+    After(u32, Step),
 }
 
-/// Visits every reachable state, or stops at the first violation.
+/// Visits every reachable state, or stops at the first violation. The result does not depend on the
+/// number of threads.
+///
+/// Of a visited state the search keeps its key alone, and no paths. If there is a violation, it
+/// searches again up to there, with paths.
 ///
 /// # Panics
 ///
 /// If there are more than `states_max` states. A claim to have seen all states must state a bound.
 pub fn search<M: Model>(model: &M, states_max: usize) -> Explored<M::Step> {
-    let mut origins: Vec<Origin<M::Step>> = Vec::new();
-    let mut known = BTreeSet::new();
-    let mut frontier: Vec<(usize, M::State)> = Vec::new();
-    let mut explored = Explored { states: 0, transitions: 0, depth: 0, counterexample: None };
-    for (place, state) in model.initial().into_iter().enumerate() {
-        if known.insert(model.key(&state)) {
-            frontier.push((origins.len(), state));
-            origins.push(Origin::Initial(place));
+    let mut search = Search::new(model, None);
+    search.run(states_max);
+    if search.violation.is_some() {
+        search = Search::new(model, Some(Vec::new()));
+        search.run(states_max);
+    }
+    search.explored()
+}
+
+struct Search<'a, M: Model> {
+    model: &'a M,
+    known: Keys,
+    /// States at the present distance from the initial states, each with its place.
+    frontier: Vec<(u32, M::State)>,
+    transitions: usize,
+    depth: usize,
+    violation: Option<&'static str>,
+    /// Path to each state, if paths are kept.
+    origins: Option<Vec<Origin<M::Step>>>,
+}
+
+/// The successors of some states that were unknown.
+struct Found<M: Model> {
+    transitions: usize,
+    /// Key, place of the predecessor, step, and state.
+    unknown: Vec<(u128, u32, M::Step, M::State)>,
+}
+
+impl<'a, M: Model> Search<'a, M> {
+    fn new(model: &'a M, origins: Option<Vec<Origin<M::Step>>>) -> Self {
+        let (known, frontier) = (Keys::new(), Vec::new());
+        let mut search =
+            Self { model, known, frontier, transitions: 0, depth: 0, violation: None, origins };
+        for (place, state) in model.initial().into_iter().enumerate() {
+            if search.known.insert(model.key(&state)) {
+                search.frontier.push(((search.known.len() - 1) as u32, state));
+                search.origins.iter_mut().for_each(|it| it.push(Origin::Initial(place)));
+            }
+        }
+        search
+    }
+
+    fn run(&mut self, states_max: usize) {
+        while !self.frontier.is_empty() && self.violation.is_none() {
+            let frontier = core::mem::take(&mut self.frontier);
+            for batch in frontier.chunks(BATCH) {
+                if self.violation.is_some() {
+                    break;
+                }
+                let shares = batch.par_chunks(SHARE);
+                let found: Vec<Found<M>> = shares.map(|share| self.expand(share)).collect();
+                // In the order of the shares, whichever thread was first.
+                found.into_iter().for_each(|found| self.enter(found));
+                assert!(self.known.len() <= states_max, "more than {states_max} states");
+            }
+            self.depth += usize::from(!self.frontier.is_empty());
         }
     }
-    while !frontier.is_empty() && explored.counterexample.is_none() {
-        let mut next = Vec::new();
-        for (place, state) in &frontier {
-            model.successors(state, &mut |step, successor| {
-                explored.transitions += 1;
-                if explored.counterexample.is_some() || !known.insert(model.key(&successor)) {
-                    return;
+
+    fn expand(&self, share: &[(u32, M::State)]) -> Found<M> {
+        let (mut transitions, mut unknown) = (0, Vec::new());
+        for (place, state) in share {
+            self.model.successors(state, &mut |step, successor| {
+                transitions += 1;
+                let key = self.model.key(&successor);
+                if !self.known.contains(key) {
+                    unknown.push((key, *place, step, successor));
                 }
-                let origin = origins.len();
-                origins.push(Origin::After(*place, step));
-                explored.counterexample = model.violation(&successor).map(|violation| {
-                    let (initial, steps) = way_to(&origins, origin);
-                    Counterexample { violation, initial, steps }
-                });
-                next.push((origin, successor));
             });
         }
-        assert!(origins.len() <= states_max, "more than {states_max} states");
-        explored.depth += usize::from(!next.is_empty());
-        frontier = next;
+        Found { transitions, unknown }
     }
-    explored.states = origins.len();
-    explored
+
+    fn enter(&mut self, found: Found<M>) {
+        self.transitions += found.transitions;
+        for (key, before, step, state) in found.unknown {
+            if self.violation.is_some() || !self.known.insert(key) {
+                continue;
+            }
+            self.origins.iter_mut().for_each(|it| it.push(Origin::After(before, step)));
+            self.violation = self.model.violation(&state);
+            self.frontier.push(((self.known.len() - 1) as u32, state));
+        }
+    }
+
+    fn explored(self) -> Explored<M::Step> {
+        let (states, transitions, depth) = (self.known.len(), self.transitions, self.depth);
+        let path = self.origins.map(|origins| way_to(&origins, states - 1));
+        let counterexample = self.violation.zip(path);
+        let counterexample = counterexample.map(|(violation, (initial, steps))| Counterexample {
+            violation,
+            initial,
+            steps,
+        });
+        Explored { states, transitions, depth, counterexample }
+    }
 }
 
 fn way_to<Step: Copy>(origins: &[Origin<Step>], mut place: usize) -> (usize, Vec<Step>) {
@@ -107,7 +182,7 @@ fn way_to<Step: Copy>(origins: &[Origin<Step>], mut place: usize) -> (usize, Vec
             }
             Origin::After(before, step) => {
                 steps.push(step);
-                place = before;
+                place = before as usize;
             }
         }
     }
@@ -125,7 +200,6 @@ mod tests {
     impl Model for Counters {
         type State = [u8; 2];
         type Step = usize;
-        type Key = [u8; 2];
 
         fn initial(&self) -> Vec<[u8; 2]> {
             vec![[0, 0]]
@@ -139,10 +213,10 @@ mod tests {
             }
         }
 
-        fn key(&self, state: &[u8; 2]) -> [u8; 2] {
+        fn key(&self, state: &[u8; 2]) -> u128 {
             let mut key = *state;
             key.sort_unstable();
-            key
+            u128::from(u16::from_le_bytes(key))
         }
 
         fn violation(&self, state: &[u8; 2]) -> Option<&'static str> {

@@ -3,7 +3,7 @@
 use super::{Action, Input, NODES, Policy, Production, Token};
 
 /// A client of the lock.
-pub trait Client: Clone {
+pub trait Client: Clone + Send + Sync {
     /// Returns true if the client can take `input` now.
     fn can(&self, input: Input, now: u8) -> bool;
     /// Handles `input`; returns what the client does, the commands to each node in order.

@@ -1,12 +1,11 @@
 //! A node: its key, and the connections that lead to it.
 
 use std::collections::VecDeque;
-use std::rc::Rc;
 
 use super::encoding::Word;
 use super::{Answer, Request, Terms, Token};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) token: Token,
     /// Tick at which the SET was executed.
@@ -16,7 +15,7 @@ pub(super) struct Key {
 }
 
 /// End of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Ended {
     Not,
     /// The node has restarted, and the client has not noticed: answers may still arrive.
@@ -26,7 +25,7 @@ pub(super) enum Ended {
 }
 
 /// One client's connection, in order in both directions.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Connection {
     pub(super) client: u8,
     pub(super) ended: Ended,
@@ -50,7 +49,7 @@ pub(super) struct Executed {
     pub(super) at: u8,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Node {
     pub(super) incarnation: u8,
     pub(super) key: Option<Key>,
@@ -119,8 +118,8 @@ impl Node {
 
     /// Returns all ways in which the node can execute commands by the tick `now`; the first way
     /// executes none. Ways with the same result are one.
-    pub(super) fn ways(node: &Rc<Self>, terms: Terms, now: u8) -> Vec<(Vec<Executed>, Rc<Self>)> {
-        let mut ways = vec![(Vec::new(), Rc::clone(node))];
+    pub(super) fn ways(&self, terms: Terms, now: u8) -> Vec<(Vec<Executed>, Self)> {
+        let mut ways = vec![(Vec::new(), self.clone())];
         let mut done = 0;
         while done < ways.len() {
             for place in 0..ways[done].1.connections.len() {
@@ -128,11 +127,11 @@ impl Node {
                     continue;
                 }
                 for expired in [false, true] {
-                    let mut node = Self::clone(&ways[done].1);
+                    let mut node = ways[done].1.clone();
                     let Some(it) = node.execute(place, expired, terms, now) else { continue };
-                    if ways.iter().all(|(_, known)| **known != node) {
+                    if ways.iter().all(|(_, known)| *known != node) {
                         let executed = ways[done].0.iter().copied().chain([it]).collect();
-                        ways.push((executed, Rc::new(node)));
+                        ways.push((executed, node));
                     }
                 }
             }

@@ -59,12 +59,12 @@ pub fn story<C: Client>(model: &Acquisition<C>, steps: &[Step]) -> String {
     for step in steps {
         if let Some(at) = step.act.node() {
             let now = world.now;
-            let (executed, after) = model.ways(&world, at).swap_remove(usize::from(step.way));
-            lines.extend(executed.iter().flat_map(|&it| execution(at, it, now)));
-            world.execute(at, &executed, &after);
+            let way = &model.ways(&world, at)[usize::from(step.way)];
+            lines.extend(way.0.iter().flat_map(|&it| execution(at, it, now)));
+            model.execute(&mut world, at, way);
         }
-        let actions = world.take(step.act, model.bounds.terms.ttl);
-        lines.push(format!("{}{}", act(step.act, world.now), report(&actions)));
+        let actions = model.take(&mut world, step.act);
+        lines.push(format!("{}{}", act(step.act, world.now), report(actions)));
     }
     let lines = lines.into_iter().enumerate();
     lines.map(|(place, line)| format!("{:2}. {line}\n", place + 1)).collect()

@@ -2,7 +2,7 @@
 //!
 //! The client has no switch that weakens a rule: weaker wordings exist only here.
 
-use super::world::violations::{DELETED, EXCLUSION, LEFT_BEHIND, UNSOUND};
+use super::Violation::{self, Deleted, Exclusion, LeftBehind, Unsound};
 use super::{Bounds, QUORUM, Terms};
 
 /// Time for which a node does not vote after it has restarted.
@@ -109,83 +109,83 @@ impl Wording {
 
     /// The unsafe wordings, each with its name, the property that it violates, and bounds within
     /// which it does.
-    pub const WEAKER: [(&'static str, &'static str, Bounds, Self); 14] = [
-        ("one vote of three is enough", EXCLUSION, SMALL, Self { quorum: 1, ..Self::AS_BUILT }),
+    pub const WEAKER: [(&'static str, Violation, Bounds, Self); 14] = [
+        ("one vote of three is enough", Exclusion, SMALL, Self { quorum: 1, ..Self::AS_BUILT }),
         (
             "an answer to an earlier attempt counts",
-            EXCLUSION,
+            Exclusion,
             Bounds { attempts: [2, 1], ..SMALL },
             Self { votes: Votes::OfAnyAttempt, ..Self::AS_BUILT },
         ),
         (
             "answers are counted, not nodes",
-            EXCLUSION,
+            Exclusion,
             Bounds { attempts: [2, 1], ..SMALL },
             Self { votes: Votes::EveryAnswer, ..Self::AS_BUILT },
         ),
         (
             "the validity is measured from the first answer",
-            EXCLUSION,
+            Exclusion,
             SMALL,
             Self { measured: Measured::FromFirstAnswer, ..Self::AS_BUILT },
         ),
         (
             "the validity is measured from the grant",
-            EXCLUSION,
+            Exclusion,
             SMALL,
             Self { measured: Measured::FromGrant, ..Self::AS_BUILT },
         ),
         (
             "the validity is the whole TTL",
-            EXCLUSION,
+            Exclusion,
             SMALL,
             Self { drift: false, ..Self::AS_BUILT },
         ),
         (
             "a lease is granted after its deadline",
-            UNSOUND,
+            Unsound,
             SMALL,
             Self { in_time: false, ..Self::AS_BUILT },
         ),
         (
             "a node that restarted votes at once",
-            EXCLUSION,
+            Exclusion,
             Bounds { terms: Terms { ttl: 3, drift: 1 }, restarts: 1, ..SMALL },
             Self { eligible: Eligible::AtOnce, ..Self::AS_BUILT },
         ),
         (
             "the quarantine is shorter than the TTL",
-            EXCLUSION,
+            Exclusion,
             Bounds { terms: Terms { ttl: 4, drift: 1 }, ticks: 2, restarts: 1, ..SMALL },
             Self { eligible: Eligible::AfterOneTick, ..Self::AS_BUILT },
         ),
         (
             "the quarantine is forgotten with the connection",
-            EXCLUSION,
+            Exclusion,
             Bounds { terms: Terms { ttl: 4, drift: 1 }, ticks: 2, losses: 1, restarts: 1, ..SMALL },
             Self { eligible: Eligible::AtNextConnection, ..Self::AS_BUILT },
         ),
         (
             "a release does not compare the token",
-            DELETED,
+            Deleted,
             Bounds { attempts: [2, 1], ..SMALL },
             Self { compared: Compared::Nothing, ..Self::AS_BUILT },
         ),
         (
             "both attempts use the same token",
-            DELETED,
+            Deleted,
             Bounds { attempts: [2, 0], losses: 1, ..SMALL },
             Self { fresh_token: false, ..Self::AS_BUILT },
         ),
         (
             "a release is sent only to nodes that acknowledged the key",
-            LEFT_BEHIND,
+            LeftBehind,
             Bounds { attempts: [1, 0], ..SMALL },
             Self { released_to: ReleasedTo::Voters, ..Self::AS_BUILT },
         ),
         (
             "a release on a lost connection is not sent again",
-            LEFT_BEHIND,
+            LeftBehind,
             Bounds { attempts: [1, 0], losses: 1, ..SMALL },
             Self { owed: false, ..Self::AS_BUILT },
         ),

@@ -1,29 +1,14 @@
 //! The clients, the nodes, and time.
 
 use core::cmp::Ordering;
-use core::hash::Hash;
-use std::rc::Rc;
-
-use siphasher::sip128::{Hasher128, SipHasher13};
 
 use super::client::Client;
-use super::node::{Ended, Executed, Key, Node};
-use super::{Action, Answer, CLIENTS, Input, NODES, QUORUM, Request, Terms, Token};
+use super::instance::{Instance, hash};
+use super::node::{Ended, Executed, Node};
+use super::place::{Happening, Place};
+use super::table::Table;
+use super::{Action, CLIENTS, Input, NODES, Terms, Violation};
 use crate::engine::exhaustive::Model;
-
-/// Violations of a state. Each counterexample names one.
-pub mod violations {
-    /// Both clients believe that they hold the lock.
-    pub const EXCLUSION: &str = "both clients hold the lock";
-    /// A release has deleted a key whose acknowledgement counts for an attempt under way, or for a
-    /// lease.
-    pub const DELETED: &str = "a release deleted a key that counts";
-    /// A lease was granted at its deadline or later, or without a majority of nodes that have
-    /// acknowledged its key.
-    pub const UNSOUND: &str = "a lease was granted without a majority, or after its deadline";
-    /// A node has a key of an attempt that is over, and no release of it is on its way or owed.
-    pub const LEFT_BEHIND: &str = "a key was left behind, and nothing will release it";
-}
 
 /// Bounds of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,196 +75,210 @@ impl Act {
 }
 
 /// The complete state at one moment.
-#[derive(Clone)]
-pub struct World<C> {
-    pub(super) clients: [Rc<C>; CLIENTS],
-    pub(super) nodes: [Rc<Node>; NODES],
+#[derive(Clone, Copy)]
+pub struct World {
+    /// Numbers of the clients' states.
+    clients: [u32; CLIENTS],
+    /// Numbers of the nodes' states.
+    nodes: [u32; NODES],
     pub(super) now: u8,
     /// True after the first event: time begins with it.
     has_begun: bool,
     losses: u8,
     restarts: u8,
-    /// Nodes whose acknowledgements the client has received in its current attempt.
-    acknowledged: [[bool; NODES]; CLIENTS],
-    wrong: Option<&'static str>,
+    wrong: Option<Violation>,
 }
 
 /// The model: two clients of the type `C`, within bounds.
 pub struct Acquisition<C> {
     /// Bounds of the search.
     pub bounds: Bounds,
-    /// The clients before their first attempts.
-    pub clients: [C; CLIENTS],
-    /// The violation that is searched for; `None`: any.
-    pub sought: Option<&'static str>,
+    clients: [C; CLIENTS],
+    sought: Option<Violation>,
+    instances: Table<Instance<C>>,
+    places: Table<Place>,
 }
 
-impl<C: Client> World<C> {
-    fn new(clients: [C; CLIENTS]) -> Self {
-        let node = Rc::new(Node::new(CLIENTS as u8));
-        Self {
-            clients: clients.map(Rc::new),
-            nodes: core::array::from_fn(|_| Rc::clone(&node)),
+impl<C: Client> Acquisition<C> {
+    /// Returns the model with these clients, before their first attempts. `sought` is the violation
+    /// that is searched for; `None`: any.
+    #[must_use]
+    pub fn new(bounds: Bounds, clients: [C; CLIENTS], sought: Option<Violation>) -> Self {
+        let (instances, places) = (Table::new(), Table::new());
+        Self { bounds, clients, sought, instances, places }
+    }
+
+    /// Returns the state before the first attempts.
+    pub(super) fn world(&self) -> World {
+        let client = |number: usize| {
+            let client = self.clients[number].clone();
+            Instance::number(&self.instances, client, number, [false; NODES], 0)
+        };
+        let node = Node::new(CLIENTS as u8);
+        World {
+            clients: core::array::from_fn(client),
+            nodes: [Place::number(&self.places, node, self.bounds.terms, 0); NODES],
             now: 0,
             has_begun: false,
             losses: 0,
             restarts: 0,
-            acknowledged: [[false; NODES]; CLIENTS],
             wrong: None,
         }
     }
 
+    /// Returns all ways in which the node can execute commands now, with the number of its state
+    /// afterwards.
+    pub(super) fn ways(&self, state: &World, node: usize) -> &[(Vec<Executed>, u32)] {
+        self.place(state, node).ways(&self.places, self.bounds.terms)
+    }
+
+    fn client(&self, state: &World, client: usize) -> &Instance<C> {
+        self.instances.get(state.clients[client])
+    }
+
+    fn place(&self, state: &World, node: usize) -> &Place {
+        self.places.get(state.nodes[node])
+    }
+
     /// Returns true if `act` can happen next.
-    fn can(&self, act: Act, bounds: Bounds) -> bool {
-        let can = |client: usize, input| self.clients[client].can(input, self.now);
-        let connection = |client: usize, node: usize| self.nodes[node].connection(client);
+    fn can(&self, state: &World, act: Act) -> bool {
+        let client = |client: usize| self.client(state, client);
+        let place = |node: usize| self.place(state, node);
         match act {
-            _ if self.is_done(bounds) => false,
             Act::Tick => {
-                let is_due = (0..CLIENTS).any(|client| can(client, Input::Timer));
-                self.now < bounds.ticks && self.has_begun && !is_due
+                let is_due = (0..CLIENTS).any(|it| client(it).is_due);
+                state.now < self.bounds.ticks && state.has_begun && !is_due
             }
-            Act::Begin(client) => can(client, Input::Begin),
-            Act::Release(client) => can(client, Input::Release),
-            Act::Timer(client) => can(client, Input::Timer),
-            Act::Answer(client, node) => {
-                connection(client, node).is_some_and(|it| !it.answers.is_empty())
+            Act::Begin(of) => client(of).can_begin,
+            Act::Release(of) => client(of).can_release,
+            Act::Timer(of) => client(of).is_due,
+            Act::Answer(of, node) => place(node).next_answer(of).is_some(),
+            Act::Connect(of, node) => client(of).can_connect[node],
+            Act::Lose(of, node) => {
+                state.losses < self.bounds.losses && place(node).has_ended(of, Ended::Not)
             }
-            Act::Connect(client, node) => can(client, Input::Connected(node, 0)),
-            Act::Lose(client, node) => {
-                let is_open = connection(client, node).is_some_and(|it| it.ended == Ended::Not);
-                is_open && self.losses < bounds.losses
-            }
-            Act::Notice(client, node) => {
-                connection(client, node).is_some_and(|it| it.ended == Ended::ByNode)
-            }
-            Act::Restart(_) => self.restarts < bounds.restarts,
+            Act::Notice(of, node) => place(node).has_ended(of, Ended::ByNode),
+            Act::Restart(_) => state.restarts < self.bounds.restarts,
         }
     }
 
     /// Returns true if the clients can no longer hold the lock at the same time: one of them is done.
     /// All else concerns one client, and is explored with one client.
-    fn is_done(&self, bounds: Bounds) -> bool {
-        let is_alone = bounds.attempts.contains(&0);
-        !is_alone && self.clients.iter().any(|client| client.is_done())
+    fn is_done(&self, state: &World) -> bool {
+        let is_alone = self.bounds.attempts.contains(&0);
+        !is_alone && (0..CLIENTS).any(|client| self.client(state, client).is_done)
     }
 
     /// Plays the event; returns the client's actions, if the event concerns one.
-    pub(super) fn take(&mut self, act: Act, ttl: u8) -> Vec<Action> {
-        self.has_begun = true;
-        let actions = match act {
+    pub(super) fn take(&self, state: &mut World, act: Act) -> &[Action] {
+        state.has_begun = true;
+        let actions: &[Action] = match act {
             Act::Tick => {
-                self.now += 1;
-                Vec::new()
+                state.now += 1;
+                state.clients =
+                    state.clients.map(|it| self.instances.get(it).later(&self.instances));
+                (0..NODES).for_each(|node| self.happen(state, node, Happening::Tick));
+                &[]
             }
-            Act::Begin(client) => self.input(client, Input::Begin),
-            Act::Release(client) => self.input(client, Input::Release),
-            Act::Timer(client) => self.input(client, Input::Timer),
+            Act::Begin(client) => self.input(state, client, Input::Begin),
+            Act::Release(client) => self.input(state, client, Input::Release),
+            Act::Timer(client) => self.input(state, client, Input::Timer),
             Act::Answer(client, node) => {
-                let (request, answer) = self.node(node).answer(client);
-                if self.clients[client].tries().is_some_and(|it| request == Request::Set(it)) {
-                    self.acknowledged[client][node] |= answer == Answer::Done;
-                }
-                self.input(client, Input::Answer(node, request, answer))
+                let next = self.place(state, node).next_answer(client);
+                let (request, answer) = next.expect("there is an answer");
+                self.happen(state, node, Happening::Answer(client));
+                self.input(state, client, Input::Answer(node, request, answer))
             }
             Act::Connect(client, node) => {
-                self.node(node).connect(client);
-                let incarnation = self.nodes[node].incarnation;
-                self.input(client, Input::Connected(node, incarnation))
+                self.happen(state, node, Happening::Connect(client));
+                let incarnation = self.place(state, node).node.incarnation;
+                self.input(state, client, Input::Connected(node, incarnation))
             }
             Act::Lose(client, node) | Act::Notice(client, node) => {
-                self.losses += u8::from(matches!(act, Act::Lose(..)));
-                self.node(node).close(client);
-                self.input(client, Input::Closed(node))
+                state.losses += u8::from(matches!(act, Act::Lose(..)));
+                self.happen(state, node, Happening::Close(client));
+                self.input(state, client, Input::Closed(node))
             }
             Act::Restart(node) => {
-                self.restarts += 1;
-                let now = self.now;
-                self.node(node).restart(now);
-                Vec::new()
+                state.restarts += 1;
+                self.happen(state, node, Happening::Restart);
+                &[]
             }
         };
-        self.wrong = self.look_for_violation(ttl).or(self.wrong);
+        state.wrong = self.look_for_violation(state).or(state.wrong);
         actions
     }
 
-    fn node(&mut self, node: usize) -> &mut Node {
-        Rc::make_mut(&mut self.nodes[node])
+    fn happen(&self, state: &mut World, node: usize, happening: Happening) {
+        let place = self.place(state, node);
+        state.nodes[node] = place.after(&self.places, self.bounds.terms, happening);
     }
 
     /// Passes `input` to the client, and its commands to the nodes.
-    fn input(&mut self, client: usize, input: Input) -> Vec<Action> {
-        let now = self.now;
-        let actions = Rc::make_mut(&mut self.clients[client]).handle(input, now);
-        for &action in &actions {
-            match action {
-                Action::Write(node, request) => self.node(node).receive(client, request, now),
-                Action::Granted { deadline } => {
-                    let votes = self.acknowledged[client].iter().filter(|&&it| it).count();
-                    if votes < QUORUM || deadline <= self.now {
-                        self.wrong = Some(violations::UNSOUND);
-                    }
-                    self.acknowledged[client] = [false; NODES];
-                }
-                Action::Failed => self.acknowledged[client] = [false; NODES],
-                Action::Lost => {}
+    fn input(&self, state: &mut World, client: usize, input: Input) -> &[Action] {
+        let after = self.client(state, client).handle(&self.instances, input);
+        state.clients[client] = after.client;
+        for &action in &after.actions {
+            if let Action::Write(node, request) = action {
+                self.happen(state, node, Happening::Receive(client, request));
             }
         }
-        actions
+        if after.is_unsound {
+            state.wrong = Some(Violation::Unsound);
+        }
+        &after.actions
     }
 
     /// Takes the state of a node after the executions.
-    pub(super) fn execute(&mut self, place: usize, executed: &[Executed], after: &Rc<Node>) {
-        let counts = |token: Token| {
-            let client = &self.clients[usize::from(token.client)];
-            client.counts(place) && client.current() == Some(token)
+    pub(super) fn execute(
+        &self,
+        state: &mut World,
+        node: usize,
+        (executed, after): &(Vec<Executed>, u32),
+    ) {
+        let counts = |it: &Executed| {
+            it.deleted.is_some_and(|token| {
+                let client = self.client(state, usize::from(token.client));
+                client.counts[node] && client.current == Some(token)
+            })
         };
-        if executed.iter().filter_map(|it| it.deleted).any(counts) {
-            self.wrong = Some(violations::DELETED);
+        if executed.iter().any(counts) {
+            state.wrong = Some(Violation::Deleted);
         }
-        self.nodes[place] = Rc::clone(after);
+        state.nodes[node] = *after;
     }
 
-    fn look_for_violation(&self, ttl: u8) -> Option<&'static str> {
-        if self.clients.iter().all(|client| client.believes(self.now)) {
-            return Some(violations::EXCLUSION);
+    fn look_for_violation(&self, state: &World) -> Option<Violation> {
+        if (0..CLIENTS).all(|client| self.client(state, client).believes) {
+            return Some(Violation::Exclusion);
         }
-        for (place, node) in self.nodes.iter().enumerate() {
-            let is_judged = |key: &Key| !key.is_late && self.now < key.since + ttl;
-            let Some(key) = node.key.filter(is_judged) else { continue };
-            let client = &self.clients[usize::from(key.token.client)];
-            if client.current() != Some(key.token) && !client.owes(place, key.token) {
-                return Some(violations::LEFT_BEHIND);
+        for node in 0..NODES {
+            let judged = self.place(state, node).judged(self.bounds.terms.ttl);
+            let Some(token) = judged else { continue };
+            let client = self.client(state, usize::from(token.client));
+            if client.current != Some(token) && !client.owes(node, token) {
+                return Some(Violation::LeftBehind);
             }
         }
         None
     }
 
-    /// Returns the nodes in the order of their states, if `first` is the first client.
-    fn encode_nodes(&self, first: usize, ttl: u8) -> [(Vec<u128>, usize); NODES] {
-        let mut nodes = core::array::from_fn(|place| {
-            let mut words = Vec::with_capacity(12);
-            for client in [first, 1 - first] {
-                words.push(self.clients[client].encode_node(place, self.now));
-                words.push(u128::from(self.acknowledged[client][place]));
-            }
-            self.nodes[place].encode(first as u8, self.now, ttl, &mut words);
-            (words, place)
+    /// Returns the key of the state if `first` is the first client. The nodes are sorted.
+    fn key_with(&self, state: &World, first: usize) -> u128 {
+        let clients = [first, 1 - first].map(|client| self.client(state, client));
+        let mut nodes = core::array::from_fn(|node| {
+            let place = self.place(state, node).hashes[first];
+            (clients.map(|client| client.parts[node]), place, node)
         });
         nodes.sort_unstable();
-        nodes
-    }
-}
-
-impl<C: Client> Acquisition<C> {
-    /// Returns the state before the first attempts.
-    pub(super) fn world(&self) -> World<C> {
-        World::new(self.clients.clone())
-    }
-
-    /// Returns all ways in which the node can execute commands now.
-    pub(super) fn ways(&self, state: &World<C>, node: usize) -> Vec<(Vec<Executed>, Rc<Node>)> {
-        Node::ways(&state.nodes[node], self.bounds.terms, state.now)
+        let order = nodes.map(|(_, _, node)| node);
+        let counts = [state.now, u8::from(state.has_begun), state.losses, state.restarts];
+        let counts = counts
+            .iter()
+            .fold(u128::from(state.wrong.is_some()), |all, &it| all << 8 | u128::from(it));
+        let [one, two] = clients.map(|client| client.hash(order));
+        let [a, b, c] = nodes.map(|(_, place, _)| place);
+        hash([counts, one, two, a, b, c])
     }
 }
 
@@ -313,63 +312,53 @@ fn acts() -> Vec<Act> {
 }
 
 impl<C: Client> Model for Acquisition<C> {
-    type State = World<C>;
+    type State = World;
     type Step = Step;
-    type Key = u128;
 
-    fn initial(&self) -> Vec<World<C>> {
+    fn initial(&self) -> Vec<World> {
         vec![self.world()]
     }
 
-    fn successors(&self, state: &World<C>, visit: &mut dyn FnMut(Step, World<C>)) {
-        let ttl = self.bounds.terms.ttl;
-        let ways: [_; NODES] = core::array::from_fn(|node| self.ways(state, node));
+    fn successors(&self, state: &World, visit: &mut dyn FnMut(Step, World)) {
+        if self.is_done(state) {
+            return;
+        }
         for act in acts() {
             let Some(node) = act.node() else {
-                if state.can(act, self.bounds) {
-                    let mut next = state.clone();
-                    next.take(act, ttl);
+                if self.can(state, act) {
+                    let mut next = *state;
+                    self.take(&mut next, act);
                     visit(Step { act, way: 0 }, next);
                 }
                 continue;
             };
-            for (way, (executed, after)) in ways[node].iter().enumerate() {
-                if !is_needed(executed, &state.nodes[node], act) {
+            for (way, it) in self.ways(state, node).iter().enumerate() {
+                if !is_needed(&it.0, &self.place(state, node).node, act) {
                     continue;
                 }
-                let mut next = state.clone();
-                next.execute(node, executed, after);
-                if next.can(act, self.bounds) {
-                    next.take(act, ttl);
+                let mut next = *state;
+                self.execute(&mut next, node, it);
+                if self.can(&next, act) {
+                    self.take(&mut next, act);
                     visit(Step { act, way: way as u16 }, next);
                 }
             }
         }
     }
 
-    /// Nodes differ only in their states, and so do clients: both are sorted by state.
-    fn key(&self, state: &World<C>) -> u128 {
-        let [one, two] = state.clients.each_ref().map(|client| client.encode(state.now));
-        let nodes = |first| (state.encode_nodes(first, self.bounds.terms.ttl), first);
-        let (nodes, first) = match one.cmp(&two) {
-            Ordering::Less => nodes(0),
-            Ordering::Greater => nodes(1),
-            Ordering::Equal => nodes(0).min(nodes(1)),
-        };
-        let clients = [one.min(two), one.max(two)];
-        let order = nodes.each_ref().map(|(_, place)| *place);
-        let mut hasher = SipHasher13::new();
-        let wrong = state.wrong.is_some();
-        (state.now, state.has_begun, state.losses, state.restarts, wrong, clients)
-            .hash(&mut hasher);
-        nodes.iter().for_each(|(words, _)| words.hash(&mut hasher));
-        for client in [first, 1 - first] {
-            state.clients[client].fingerprint(order, state.now).hash(&mut hasher);
+    /// Nodes differ only in their states, and so do clients: both are sorted by state. If two clients
+    /// differ only in what concerns single nodes, the smaller key is taken.
+    fn key(&self, state: &World) -> u128 {
+        let [one, two] = [0, 1].map(|client| self.client(state, client).whole);
+        match one.cmp(&two) {
+            Ordering::Less => self.key_with(state, 0),
+            Ordering::Greater => self.key_with(state, 1),
+            Ordering::Equal => self.key_with(state, 0).min(self.key_with(state, 1)),
         }
-        hasher.finish128().as_u128()
     }
 
-    fn violation(&self, state: &World<C>) -> Option<&'static str> {
-        state.wrong.filter(|&wrong| self.sought.is_none_or(|sought| sought == wrong))
+    fn violation(&self, state: &World) -> Option<&'static str> {
+        let wrong = state.wrong.filter(|&wrong| self.sought.is_none_or(|sought| sought == wrong));
+        wrong.map(Violation::words)
     }
 }

@@ -3,7 +3,7 @@
 use super::{HolderAction, HolderInput, Policy, Production};
 
 /// The holder of a lease that nodes 0 and 1 granted at tick 0.
-pub trait Holder: Clone {
+pub trait Holder: Clone + Send + Sync {
     /// Begins a round if the rule allows one; returns true if a round began.
     fn extend(&mut self, now: u8, told: &mut Vec<HolderAction>) -> bool;
     /// Handles an input from a node.

@@ -1,6 +1,9 @@
 //! The nodes, the messages, the other client, and time.
 
-use std::rc::Rc;
+use core::hash::Hash;
+use std::sync::Arc;
+
+use siphasher::sip128::{Hasher128, SipHasher13};
 
 use super::node::{Executed, Key, Message, Node};
 use super::{Holder, HolderAction, HolderInput, NODES, Request};
@@ -73,7 +76,7 @@ pub struct Step {
 /// The complete state at one moment.
 #[derive(Clone)]
 pub struct World<H> {
-    holder: Rc<H>,
+    holder: Arc<H>,
     now: u8,
     nodes: [Node; NODES],
     rounds: u8,
@@ -104,7 +107,7 @@ impl<H: Holder> World<H> {
         let mut third = Node::new(Key::Free);
         third.receive(Request::Set);
         Self {
-            holder: Rc::new(holder),
+            holder: Arc::new(holder),
             now: 0,
             nodes: [granting, granting, third],
             rounds: 0,
@@ -142,14 +145,14 @@ impl<H: Holder> World<H> {
             Act::Tick => self.tick(),
             Act::Extend => {
                 let other = self.other;
-                if !Rc::make_mut(&mut self.holder).extend(self.now, &mut told) {
+                if !Arc::make_mut(&mut self.holder).extend(self.now, &mut told) {
                     return false;
                 }
                 self.rounds += 1;
                 (self.other_before_round, self.other_in_round) = (other, false);
                 self.nodes.iter_mut().for_each(|node| node.forgot_in_round = false);
             }
-            Act::Fire => Rc::make_mut(&mut self.holder).fire(self.now, &mut told),
+            Act::Fire => Arc::make_mut(&mut self.holder).fire(self.now, &mut told),
             Act::Answer(place) => self.answer(place, &mut told),
             Act::Forget(place) => {
                 self.forgets += 1;
@@ -188,7 +191,7 @@ impl<H: Holder> World<H> {
         queue.rotate_left(1);
         let answer = message.answer.expect("it was executed");
         let heard = HolderInput::Answer(message.request, answer);
-        Rc::make_mut(&mut self.holder).hear(place, heard, self.now, told);
+        Arc::make_mut(&mut self.holder).hear(place, heard, self.now, told);
     }
 
     fn tick(&mut self) {
@@ -210,7 +213,7 @@ impl<H: Holder> World<H> {
         let latest = Request::Extend { round: self.rounds };
         let round_outstanding = lost.any(|it| it.request == latest);
         let heard = HolderInput::Closed { round_outstanding };
-        Rc::make_mut(&mut self.holder).hear(place, heard, self.now, told);
+        Arc::make_mut(&mut self.holder).hear(place, heard, self.now, told);
     }
 
     /// Grants the other client the lock if possible; returns true if the grant adds new facts.
@@ -296,7 +299,6 @@ impl<H: Holder> World<H> {
 impl<H: Holder> Model for Extension<H> {
     type State = World<H>;
     type Step = Step;
-    type Key = ([u64; 1 + NODES], u128);
 
     fn initial(&self) -> Vec<World<H>> {
         vec![World::new(self.holder.clone(), self.bounds.ttl)]
@@ -339,13 +341,15 @@ impl<H: Holder> Model for Extension<H> {
     }
 
     /// Nodes differ only in their states, so they are sorted by state.
-    fn key(&self, state: &World<H>) -> Self::Key {
+    fn key(&self, state: &World<H>) -> u128 {
         let mut nodes: [(u64, usize); NODES] =
             core::array::from_fn(|place| (state.encode_node(place), place));
         nodes.sort_unstable();
         let [first, second, third] = nodes.map(|(words, _)| words);
         let more = state.holder.fingerprint(nodes.map(|(_, place)| place), state.now);
-        ([state.encode(), first, second, third], more)
+        let mut hasher = SipHasher13::new();
+        ([state.encode(), first, second, third], more).hash(&mut hasher);
+        hasher.finish128().as_u128()
     }
 
     fn violation(&self, state: &World<H>) -> Option<&'static str> {
