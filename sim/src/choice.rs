@@ -107,7 +107,7 @@ impl Choices {
 }
 
 /// Returns the SipHash-1-3 of the 16 bytes of `words`, in little-endian order. For this one length
-/// it takes half the instructions of a hasher for any bytes.
+/// it takes two thirds of the instructions of a hasher for any bytes.
 fn sip_hash([one, other]: [u64; 2], words: [u64; 2]) -> u64 {
     const LENGTH: u64 = 16 << 56;
     let mut state = [
