@@ -109,11 +109,16 @@ impl Link {
 
     /// Copies the state of `idle`, reusing this value's allocations.
     pub(crate) fn reset_to(&mut self, idle: &Self) {
-        let mut pipeline = core::mem::take(&mut self.pipeline);
-        let mut owed_releases = core::mem::take(&mut self.owed_releases);
-        pipeline.clear();
-        owed_releases.clear();
-        *self = Self { pipeline, owed_releases, ..idle.clone() };
+        let Self { node, config, state, epoch, writable, reset_wanted, written, .. } = *idle;
+        let Self { redial_after, jitter, next_serial, refused_at, round_trip, .. } = *idle;
+        (self.node, self.config, self.state, self.epoch) = (node, config, state, epoch);
+        (self.writable, self.reset_wanted, self.written) = (writable, reset_wanted, written);
+        (self.redial_after, self.jitter, self.next_serial) = (redial_after, jitter, next_serial);
+        (self.refused_at, self.round_trip) = (refused_at, round_trip);
+        self.eligibility.clone_from(&idle.eligibility);
+        self.introductions.clone_from(&idle.introductions);
+        self.pipeline.clear();
+        self.owed_releases.clear();
     }
 
     /// Returns the longest TTL that any client of the node uses; it sets the length of the

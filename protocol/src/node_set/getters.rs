@@ -41,7 +41,8 @@ impl NodeSet {
     /// As [`NodeSet::votes`], but `None` also while the lease is too young to be watched.
     #[must_use]
     pub fn watched_votes(&self, lock: LockId, now: BootInstant) -> Option<Votes> {
-        self.votes(lock, now).filter(|_| self.lock(lock).is_some_and(Lock::is_watched))
+        let is_watched = self.lock(lock).is_some_and(Lock::is_watched);
+        if is_watched { self.votes(lock, now) } else { None }
     }
 
     /// Returns true if a majority of the nodes is confirmed to have the key of `lock`.

@@ -146,9 +146,11 @@ impl Oracle {
 
     /// Folds in the next event.
     pub fn observe(&mut self, event: &Event) {
-        self.section_within_lease.passes(&self.facts, event.at_ns);
-        self.measures.passes(&self.facts, event.at_ns);
-        self.facts.now_ns = self.facts.now_ns.max(event.at_ns);
+        if event.at_ns > self.facts.now_ns {
+            self.section_within_lease.passes(&self.facts, event.at_ns);
+            self.measures.passes(&self.facts, event.at_ns);
+            self.facts.now_ns = event.at_ns;
+        }
         self.measures.observe(&self.facts, &event.kind);
         match event.kind {
             EventKind::Written { .. }

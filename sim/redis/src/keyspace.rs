@@ -4,13 +4,14 @@
 //! It counts as absent iff `now > when`, and the active cycle deletes it at `now >= when`. A key
 //! may therefore live up to a millisecond less or more than its PX says.
 
+mod entries;
 mod execute;
 mod index;
 mod native;
 
 use core::hash::{Hash, Hasher};
-use std::collections::BTreeMap;
 
+use entries::Entries;
 use index::ExpiryIndex;
 pub use native::NativeKey;
 
@@ -21,12 +22,9 @@ use crate::{Entry, KeyEnd, SmallBytes, Writer};
 #[derive(Clone, Debug, Default)]
 pub struct Keyspace {
     database: u8,
-    entries: BTreeMap<SmallBytes, Entry>,
+    entries: Entries,
     expiries: ExpiryIndex,
 }
-
-/// Number of keys above which removing them one by one costs more than allocating anew.
-const WARM_MAX: usize = 256;
 
 impl Keyspace {
     /// Returns an empty database with this number.
@@ -37,12 +35,7 @@ impl Keyspace {
 
     /// Removes every key; keeps the allocations of a small keyspace.
     pub fn clear(&mut self) {
-        if self.entries.len() > WARM_MAX {
-            self.entries.clear();
-        } else {
-            // `clear` frees the map's memory; removing the keys one by one keeps it.
-            self.entries.retain(|_, _| false);
-        }
+        self.entries.clear();
         self.expiries.clear();
     }
 
@@ -247,7 +240,7 @@ impl Keyspace {
     /// The only place where a key's value changes.
     fn put(&mut self, key: &[u8], entry: Entry) {
         let when = entry.expires_wall_ms;
-        if let Some(old) = self.entries.insert(SmallBytes::new(key), entry) {
+        if let Some(old) = self.entries.insert(key, entry) {
             self.expiries.forget(key, old.expires_wall_ms);
         }
         self.expiries.note(key, when);

@@ -278,8 +278,8 @@ fn is_stranded(facts: &Facts, node: NodeId) -> bool {
     let reaches = |node: &NodeId| facts.reach.since_ns(client, *node) != NEVER;
     let counts = |node: &NodeId| facts.eligible[client][*node].since_ns <= facts.now_ns;
     let members = facts.setting.members(client);
-    let counted = members.iter().filter(|node| reaches(node) && counts(node)).count();
-    !reaches(&node) || counted <= members.count() as usize / 2
+    let mut counted = members.iter().filter(|node| reaches(node) && counts(node));
+    !reaches(&node) || counted.nth(members.count() as usize / 2).is_none()
 }
 
 /// Returns since when a node has been available to a client, and its votes have counted; [`NEVER`] if

@@ -43,14 +43,12 @@ impl Measures {
         self.waits = Waits::default();
     }
 
-    /// Measures the time until `to_ns`, in which no event happens.
+    /// Measures the time until `to_ns`, which is later than now, in which no event happens.
     #[inline]
     pub(super) fn passes(&mut self, facts: &Facts, to_ns: u64) {
-        if to_ns > facts.now_ns {
-            let held_ns = self.beliefs.passes(facts, to_ns);
-            self.sections.passes(facts, to_ns);
-            self.waits.passes(held_ns, to_ns);
-        }
+        let held_ns = self.beliefs.passes(facts, to_ns);
+        self.sections.passes(facts, to_ns);
+        self.waits.passes(held_ns, to_ns);
     }
 
     /// Folds in an event. `facts` are those at its time.

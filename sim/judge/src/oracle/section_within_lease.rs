@@ -51,10 +51,10 @@ impl SectionWithinLease {
         self.exposed.take_if(|it| it.client == client);
     }
 
-    /// Judges the time until `to_ns`, in which no event happens.
+    /// Judges the time until `to_ns`, which is later than now, in which no event happens.
     #[inline]
     pub(super) fn passes(&mut self, facts: &Facts, to_ns: u64) {
-        if !self.inside.is_empty() && to_ns > facts.now_ns {
+        if !self.inside.is_empty() {
             self.look(facts, to_ns);
         }
     }

@@ -37,7 +37,7 @@ impl Keyspace {
             }
             KeyCommand::Del => self.delete(key),
             KeyCommand::Exists => {
-                unchanged(Reply::Integer(i64::from(self.entries.contains_key(key))))
+                unchanged(Reply::Integer(i64::from(self.entries.get(key).is_some())))
             }
             KeyCommand::Expire { seconds, condition } => {
                 match expiry_after(turn.wall_ms, seconds.checked_mul(1_000)) {

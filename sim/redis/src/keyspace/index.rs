@@ -1,8 +1,9 @@
 //! The order in which keys expire, indexed where a scan would take too long.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::Entry;
+use super::entries::Entries;
 use crate::SmallBytes;
 
 /// Number of keys from which an index exists. A scan is faster over few keys.
@@ -39,7 +40,7 @@ impl ExpiryIndex {
     }
 
     /// Builds the index once there are enough keys.
-    pub(super) fn grow(&mut self, entries: &BTreeMap<SmallBytes, Entry>) {
+    pub(super) fn grow(&mut self, entries: &Entries) {
         if self.0.is_none() && entries.len() >= INDEXED_FROM {
             let expiry = |(key, entry): (&SmallBytes, &Entry)| {
                 entry.expires_wall_ms.map(|when| (when, key.clone()))

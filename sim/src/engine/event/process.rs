@@ -63,6 +63,8 @@ pub(super) struct Process {
     /// Time at which the subject next needs a timeout, as of the end of the latest call of `run`.
     subject_due_boot_ns: Option<u64>,
     eligible_from_ns: IdVec<NodeId, u64>,
+    /// True if the subject has had no input since it last had no action left.
+    is_drained: bool,
 }
 
 /// One task of a process: an application, and its use of the lock.
@@ -143,6 +145,7 @@ impl Process {
             timer_at_ns: u64::MAX,
             subject_due_boot_ns: None,
             eligible_from_ns: IdVec::new(),
+            is_drained: false,
         }
     }
 
@@ -153,6 +156,7 @@ impl Process {
         self.routes.clear();
         self.timer_serial = 0;
         self.timer_at_ns = u64::MAX;
+        self.is_drained = false;
         let now = self.now(world);
         match &mut self.subject {
             Subject::GetSet(it) => it.reset(warm),
@@ -181,7 +185,9 @@ impl Process {
 
     /// Takes all steps that are possible now, and sets the timer for the rest.
     pub(super) fn run(&mut self, world: &mut World) {
-        while self.step(world) {}
+        while self.step(world) {
+            self.is_drained = false;
+        }
         if world.clients.is_dead(self.client) {
             self.end();
         } else if world.clients.can_run(self.client) {
@@ -224,8 +230,12 @@ impl Process {
         if !world.clients.can_run(self.client) {
             return false;
         }
-        if let Some((task, action)) = self.action.take().or_else(|| self.subject.poll_action()) {
-            return self.act(world, task, action);
+        if !self.is_drained {
+            if let Some((task, action)) = self.action.take().or_else(|| self.subject.poll_action())
+            {
+                return self.act(world, task, action);
+            }
+            self.is_drained = true;
         }
         if self.hand_over(world) || self.use_locks(world) {
             return true;
