@@ -1,16 +1,19 @@
 //! This project's own client: the production protocol, driven as the tokio shell drives it.
 
+mod reasons;
+
 use core::time::Duration;
 
-use lock_judge::history::{AttemptId, ClientId, ClockKind, Id, NodeId, Refusal, Settlement};
+use lock_judge::history::{AttemptId, ClientId, ClockKind, Id, NodeId, Refusal};
 use lock_judge::ids::PerNode;
 use lock_judge::scenario::{Acquire, Lock};
 use redlock_protocol::{
-    AttemptError, BootInstant, Command, Event, ExtendError, Fresh, Holder, Introduction, Limit,
-    LinkConfig, LockConfig, LockId, NodeCount, NodeIndex, NodeSet, Op, Reply, ResourceId, Token,
-    Votes,
+    BootInstant, Command, Event, Fresh, Holder, Introduction, Limit, LinkConfig, LockConfig,
+    LockId, NodeCount, NodeIndex, NodeSet, Op, Reply, ResourceId, Token, Votes,
 };
 
+use self::reasons::refusal;
+pub(crate) use self::reasons::settlement;
 use super::{
     Action, CommandKind, Delivered, FreshAttempt, Now, Patience, Profile, ReplyValue, Route,
 };
@@ -372,31 +375,6 @@ pub fn token_of(attempt: AttemptId, random: u64) -> Token {
     bytes[1..3].copy_from_slice(&attempt.number.to_le_bytes());
     bytes[12..].copy_from_slice(&random.to_le_bytes());
     Token::from_bytes(bytes)
-}
-
-/// Converts the client's reason for the end of an attempt into the history's term.
-pub(crate) fn settlement(reason: AttemptError) -> Settlement {
-    match reason {
-        AttemptError::Cancelled => Settlement::Cancelled,
-        AttemptError::Quarantined => Settlement::Quarantined,
-        AttemptError::Split => Settlement::Split,
-        AttemptError::Taken => Settlement::Taken,
-        AttemptError::TooFewNodes => Settlement::TooFewNodes,
-        AttemptError::TooSlow => Settlement::TooSlow,
-        _ => unreachable!("no simulated client has so many tasks that it is overloaded"),
-    }
-}
-
-/// Converts the client's reason for refusing to begin an extension into the history's term.
-fn refusal(reason: ExtendError) -> Refusal {
-    match reason {
-        ExtendError::Busy => Refusal::Busy,
-        ExtendError::Lost(_) => Refusal::Lost,
-        ExtendError::TooLong => Refusal::TooLong,
-        ExtendError::TooMany => Refusal::TooMany,
-        ExtendError::WouldShorten => Refusal::WouldShorten,
-        _ => unreachable!("nodes were asked: {reason:?}"),
-    }
 }
 
 fn instant(now: Now) -> BootInstant {

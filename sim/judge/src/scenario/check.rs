@@ -7,6 +7,7 @@ mod cluster;
 mod expect;
 mod fault;
 mod hosts;
+mod task;
 
 use super::chance::CountRange;
 use super::model::{Client, Scenario, Step};

@@ -1,0 +1,29 @@
+//! The client's reasons in the history's terms.
+
+use lock_judge::history::{Refusal, Settlement};
+use redlock_protocol::{AttemptError, ExtendError};
+
+/// Converts the client's reason for the end of an attempt into the history's term.
+pub(crate) fn settlement(reason: AttemptError) -> Settlement {
+    match reason {
+        AttemptError::Cancelled => Settlement::Cancelled,
+        AttemptError::Quarantined => Settlement::Quarantined,
+        AttemptError::Split => Settlement::Split,
+        AttemptError::Taken => Settlement::Taken,
+        AttemptError::TooFewNodes => Settlement::TooFewNodes,
+        AttemptError::TooSlow => Settlement::TooSlow,
+        _ => unreachable!("no simulated client has so many tasks that it is overloaded"),
+    }
+}
+
+/// Converts the client's reason for refusing to begin an extension into the history's term.
+pub(super) fn refusal(reason: ExtendError) -> Refusal {
+    match reason {
+        ExtendError::Busy => Refusal::Busy,
+        ExtendError::Lost(_) => Refusal::Lost,
+        ExtendError::TooLong => Refusal::TooLong,
+        ExtendError::TooMany => Refusal::TooMany,
+        ExtendError::WouldShorten => Refusal::WouldShorten,
+        _ => unreachable!("nodes were asked: {reason:?}"),
+    }
+}
