@@ -83,8 +83,8 @@ mod tests {
 
     #[test]
     fn a_key_is_new_once_however_many_there_are() {
-        let keys = (0..20_000u128).map(|it| it * 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
-        let keys: Vec<u128> = keys.map(|key| key.rotate_left(64)).collect();
+        let key = |it: u128| it.wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
+        let keys: Vec<u128> = (0..20_000).map(|it| key(it).rotate_left(64)).collect();
         let mut set = Keys::new();
         assert!(keys.iter().all(|&key| !set.contains(key) && set.insert(key)));
         assert!(keys.iter().all(|&key| set.contains(key) && !set.insert(key)));
