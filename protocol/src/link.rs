@@ -109,14 +109,31 @@ impl Link {
 
     /// Copies the state of `idle`, reusing this value's allocations.
     pub(crate) fn reset_to(&mut self, idle: &Self) {
-        let Self { node, config, state, epoch, writable, reset_wanted, written, .. } = *idle;
-        let Self { redial_after, jitter, next_serial, refused_at, round_trip, .. } = *idle;
+        // Every field by name: the compiler asks for a new one.
+        let &Self {
+            node,
+            config,
+            state,
+            epoch,
+            writable,
+            reset_wanted,
+            pipeline: _,
+            written,
+            redial_after,
+            jitter,
+            next_serial,
+            owed_releases: _,
+            ref eligibility,
+            refused_at,
+            ref introductions,
+            round_trip,
+        } = idle;
         (self.node, self.config, self.state, self.epoch) = (node, config, state, epoch);
         (self.writable, self.reset_wanted, self.written) = (writable, reset_wanted, written);
         (self.redial_after, self.jitter, self.next_serial) = (redial_after, jitter, next_serial);
         (self.refused_at, self.round_trip) = (refused_at, round_trip);
-        self.eligibility.clone_from(&idle.eligibility);
-        self.introductions.clone_from(&idle.introductions);
+        self.eligibility.clone_from(eligibility);
+        self.introductions.clone_from(introductions);
         self.pipeline.clear();
         self.owed_releases.clear();
     }
