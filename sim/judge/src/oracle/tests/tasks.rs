@@ -7,15 +7,18 @@ use crate::scenario::Property::{
     FaultTolerant, MutualExclusion, SectionWithinLease, SoundRefusal, Tidy,
 };
 
-fn tale() -> Tale {
+/// Returns a tale in which c2 is a further task of c1's process, or a process of its own.
+fn tale(is_one_process: bool) -> Tale {
     let mut tale = Tale::new();
-    tale.with_c2_in_c1s_process();
+    if is_one_process {
+        tale.with_c2_in_c1s_process();
+    }
     tale
 }
 
 #[test]
 fn two_tasks_of_one_client_may_not_have_the_lock_at_once() {
-    let mut tale = tale();
+    let mut tale = tale(true);
     tale.acquires(C1, "ABC").at(1_000).acquires(C2, "CDE").at(2_000);
     assert!(tale.finds(MutualExclusion).is_violated());
 }
@@ -23,10 +26,7 @@ fn two_tasks_of_one_client_may_not_have_the_lock_at_once() {
 #[test]
 fn a_death_ends_the_sections_of_all_tasks() {
     let dies = |is_one_process: bool| {
-        let mut tale = Tale::new();
-        if is_one_process {
-            tale.with_c2_in_c1s_process();
-        }
+        let mut tale = tale(is_one_process);
         tale.acquires(C2, "ABC").enters(C2).at(1_000).kills(C1).at(30_000);
         tale.finds(SectionWithinLease)
     };
@@ -37,10 +37,7 @@ fn a_death_ends_the_sections_of_all_tasks() {
 #[test]
 fn a_death_excuses_the_keys_of_all_tasks() {
     let dies = |is_one_process: bool| {
-        let mut tale = Tale::new();
-        if is_one_process {
-            tale.with_c2_in_c1s_process();
-        }
+        let mut tale = tale(is_one_process);
         tale.begins(C2).sets(C2, "AB").settles(C2, Settlement::TooFewNodes).kills(C1).at(9_000);
         tale.finds(Tidy)
     };
@@ -52,10 +49,7 @@ fn a_death_excuses_the_keys_of_all_tasks() {
 #[test]
 fn a_node_that_owes_an_answer_to_one_task_owes_it_to_all() {
     let refused = |is_one_process: bool| {
-        let mut tale = Tale::new();
-        if is_one_process {
-            tale.with_c2_in_c1s_process();
-        }
+        let mut tale = tale(is_one_process);
         tale.begins(C1);
         for at in ['A', 'B', 'C'] {
             tale.writes(C1, at, OpKind::Set);
@@ -70,10 +64,7 @@ fn a_node_that_owes_an_answer_to_one_task_owes_it_to_all() {
 #[test]
 fn a_client_may_report_its_own_lease_as_a_taken_lock() {
     let refused = |is_one_process: bool, at_ms: u64| {
-        let mut tale = Tale::new();
-        if is_one_process {
-            tale.with_c2_in_c1s_process();
-        }
+        let mut tale = tale(is_one_process);
         tale.acquires(C1, "ABC").at(at_ms).begins(C2).settles(C2, Settlement::Taken);
         tale.finds(SoundRefusal)
     };
@@ -84,14 +75,14 @@ fn a_client_may_report_its_own_lease_as_a_taken_lock() {
 
 #[test]
 fn a_released_lease_of_another_task_is_no_taken_lock() {
-    let mut tale = tale();
+    let mut tale = tale(true);
     tale.acquires(C1, "ABC").at(1_000).releases(C1).begins(C2).settles(C2, Settlement::Taken);
     assert_eq!(tale.violation(SoundRefusal).first, C2);
 }
 
 #[test]
 fn a_partition_of_the_process_cuts_off_all_tasks() {
-    let mut tale = tale();
+    let mut tale = tale(true);
     tale.with_fault("partition = { between = [['c1'], ['A', 'B', 'C', 'D', 'E']] }");
     assert_eq!(tale.scenario.client_host(C2.client), host(C1));
     tale.tell(EventKind::FaultBegan { fault: FaultId(0) }).begins(C2).at(50);
