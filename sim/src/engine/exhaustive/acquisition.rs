@@ -10,16 +10,16 @@
 //! Four violations are checked ([`Violation`]).
 
 mod client;
+mod client_state;
 mod encoding;
-mod instance;
 mod link;
 mod node;
-mod place;
+mod node_state;
 mod policy;
 mod print;
 mod production;
 mod table;
-mod violations;
+mod violation;
 mod wording;
 mod world;
 
@@ -27,7 +27,7 @@ pub use client::{Both, Client};
 pub use policy::Policy;
 pub use print::story;
 pub use production::Production;
-pub use violations::Violation;
+pub use violation::Violation;
 pub use wording::{Compared, Eligible, Measured, ReleasedTo, Votes, Wording};
 pub use world::{Acquisition, Act, Bounds, Step, World};
 

@@ -17,7 +17,7 @@ const ORDERS: [[usize; NODES]; 6] =
 const INCARNATIONS: usize = 2;
 
 /// A client at one tick. What it does next is worked out once for each input.
-pub(super) struct Instance<C> {
+pub(super) struct ClientState<C> {
     client: C,
     number: usize,
     now: u8,
@@ -57,7 +57,7 @@ pub(super) fn hash(value: impl Hash) -> u128 {
     hasher.finish128().as_u128()
 }
 
-impl<C: Client> Instance<C> {
+impl<C: Client> ClientState<C> {
     /// Returns the number of the client's state.
     pub(super) fn number(
         table: &Table<Self>,

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::instance::hash;
+use super::client_state::hash;
 use super::node::{Ended, Executed, Node};
 use super::table::Table;
 use super::{Answer, CLIENTS, Request, Terms, Token};
@@ -10,8 +10,8 @@ use super::{Answer, CLIENTS, Request, Terms, Token};
 /// Attempts of a client within the bounds.
 const ATTEMPTS: usize = 3;
 
-/// A node at one tick. What happens to it is worked out once for each event.
-pub(super) struct Place {
+/// A node at one tick. Its next state is worked out once for each input.
+pub(super) struct NodeState {
     pub(super) node: Node,
     now: u8,
     /// Hash of the state, if the first client has this number.
@@ -20,9 +20,9 @@ pub(super) struct Place {
     after: [OnceLock<u32>; 2 + CLIENTS * (3 + 3 * ATTEMPTS)],
 }
 
-/// An event at a node. The numbers are clients.
+/// An input to a node. The numbers are clients.
 #[derive(Clone, Copy)]
-pub(super) enum Happening {
+pub(super) enum NodeInput {
     Tick,
     Restart,
     /// An answer is delivered.
@@ -34,7 +34,7 @@ pub(super) enum Happening {
     Receive(usize, Request),
 }
 
-impl Place {
+impl NodeState {
     /// Returns the number of the node's state.
     pub(super) fn number(table: &Table<Self>, node: Node, terms: Terms, now: u8) -> u32 {
         table.number(hash((now, &node)), || {
@@ -58,19 +58,19 @@ impl Place {
         })
     }
 
-    /// Returns the number of the state after `happening`.
-    pub(super) fn after(&self, table: &Table<Self>, terms: Terms, happening: Happening) -> u32 {
-        *self.after[slot(happening)].get_or_init(|| {
+    /// Returns the number of the state after `input`.
+    pub(super) fn after(&self, table: &Table<Self>, terms: Terms, input: NodeInput) -> u32 {
+        *self.after[slot(input)].get_or_init(|| {
             let (mut node, mut now) = (self.node.clone(), self.now);
-            match happening {
-                Happening::Tick => now += 1,
-                Happening::Restart => node.restart(now),
-                Happening::Answer(client) => {
+            match input {
+                NodeInput::Tick => now += 1,
+                NodeInput::Restart => node.restart(now),
+                NodeInput::Answer(client) => {
                     node.answer(client);
                 }
-                Happening::Connect(client) => node.connect(client),
-                Happening::Close(client) => node.close(client),
-                Happening::Receive(client, request) => node.receive(client, request, now),
+                NodeInput::Connect(client) => node.connect(client),
+                NodeInput::Close(client) => node.close(client),
+                NodeInput::Receive(client, request) => node.receive(client, request, now),
             }
             Self::number(table, node, terms, now)
         })
@@ -93,15 +93,15 @@ impl Place {
     }
 }
 
-fn slot(happening: Happening) -> usize {
+fn slot(input: NodeInput) -> usize {
     let of = |client: usize, what: usize| 2 + client * (3 + 3 * ATTEMPTS) + what;
-    match happening {
-        Happening::Tick => 0,
-        Happening::Restart => 1,
-        Happening::Answer(client) => of(client, 0),
-        Happening::Connect(client) => of(client, 1),
-        Happening::Close(client) => of(client, 2),
-        Happening::Receive(client, request) => {
+    match input {
+        NodeInput::Tick => 0,
+        NodeInput::Restart => 1,
+        NodeInput::Answer(client) => of(client, 0),
+        NodeInput::Connect(client) => of(client, 1),
+        NodeInput::Close(client) => of(client, 2),
+        NodeInput::Receive(client, request) => {
             let (kind, token) = match request {
                 Request::Set(token) => (0, token),
                 Request::Release(token) => (1, token),

@@ -1,4 +1,4 @@
-//! What must not happen.
+//! Properties that the search tries to violate.
 
 /// A violation of a property. Each counterexample names one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,9 +3,9 @@
 use core::cmp::Ordering;
 
 use super::client::Client;
-use super::instance::{Instance, hash};
+use super::client_state::{ClientState, hash};
 use super::node::{Ended, Executed, Node};
-use super::place::{Happening, Place};
+use super::node_state::{NodeInput, NodeState};
 use super::table::Table;
 use super::{Action, CLIENTS, Input, NODES, Terms, Violation};
 use crate::engine::exhaustive::Model;
@@ -95,8 +95,8 @@ pub struct Acquisition<C> {
     pub bounds: Bounds,
     clients: [C; CLIENTS],
     sought: Option<Violation>,
-    instances: Table<Instance<C>>,
-    places: Table<Place>,
+    client_states: Table<ClientState<C>>,
+    node_states: Table<NodeState>,
 }
 
 impl<C: Client> Acquisition<C> {
@@ -104,20 +104,20 @@ impl<C: Client> Acquisition<C> {
     /// that is searched for; `None`: any.
     #[must_use]
     pub fn new(bounds: Bounds, clients: [C; CLIENTS], sought: Option<Violation>) -> Self {
-        let (instances, places) = (Table::new(), Table::new());
-        Self { bounds, clients, sought, instances, places }
+        let (client_states, node_states) = (Table::new(), Table::new());
+        Self { bounds, clients, sought, client_states, node_states }
     }
 
     /// Returns the state before the first attempts.
     pub(super) fn world(&self) -> World {
         let client = |number: usize| {
             let client = self.clients[number].clone();
-            Instance::number(&self.instances, client, number, [false; NODES], 0)
+            ClientState::number(&self.client_states, client, number, [false; NODES], 0)
         };
         let node = Node::new(CLIENTS as u8);
         World {
             clients: core::array::from_fn(client),
-            nodes: [Place::number(&self.places, node, self.bounds.terms, 0); NODES],
+            nodes: [NodeState::number(&self.node_states, node, self.bounds.terms, 0); NODES],
             now: 0,
             has_begun: false,
             losses: 0,
@@ -129,21 +129,21 @@ impl<C: Client> Acquisition<C> {
     /// Returns all ways in which the node can execute commands now, with the number of its state
     /// afterwards.
     pub(super) fn ways(&self, state: &World, node: usize) -> &[(Vec<Executed>, u32)] {
-        self.place(state, node).ways(&self.places, self.bounds.terms)
+        self.node(state, node).ways(&self.node_states, self.bounds.terms)
     }
 
-    fn client(&self, state: &World, client: usize) -> &Instance<C> {
-        self.instances.get(state.clients[client])
+    fn client(&self, state: &World, client: usize) -> &ClientState<C> {
+        self.client_states.get(state.clients[client])
     }
 
-    fn place(&self, state: &World, node: usize) -> &Place {
-        self.places.get(state.nodes[node])
+    fn node(&self, state: &World, node: usize) -> &NodeState {
+        self.node_states.get(state.nodes[node])
     }
 
     /// Returns true if `act` can happen next.
     fn can(&self, state: &World, act: Act) -> bool {
         let client = |client: usize| self.client(state, client);
-        let place = |node: usize| self.place(state, node);
+        let node_state = |node: usize| self.node(state, node);
         match act {
             Act::Tick => {
                 let is_due = (0..CLIENTS).any(|it| client(it).is_due);
@@ -152,12 +152,12 @@ impl<C: Client> Acquisition<C> {
             Act::Begin(of) => client(of).can_begin,
             Act::Release(of) => client(of).can_release,
             Act::Timer(of) => client(of).is_due,
-            Act::Answer(of, node) => place(node).next_answer(of).is_some(),
+            Act::Answer(of, node) => node_state(node).next_answer(of).is_some(),
             Act::Connect(of, node) => client(of).can_connect[node],
             Act::Lose(of, node) => {
-                state.losses < self.bounds.losses && place(node).has_ended(of, Ended::Not)
+                state.losses < self.bounds.losses && node_state(node).has_ended(of, Ended::Not)
             }
-            Act::Notice(of, node) => place(node).has_ended(of, Ended::ByNode),
+            Act::Notice(of, node) => node_state(node).has_ended(of, Ended::ByNode),
             Act::Restart(_) => state.restarts < self.bounds.restarts,
         }
     }
@@ -176,32 +176,32 @@ impl<C: Client> Acquisition<C> {
             Act::Tick => {
                 state.now += 1;
                 state.clients =
-                    state.clients.map(|it| self.instances.get(it).later(&self.instances));
-                (0..NODES).for_each(|node| self.happen(state, node, Happening::Tick));
+                    state.clients.map(|it| self.client_states.get(it).later(&self.client_states));
+                (0..NODES).for_each(|node| self.input_at(state, node, NodeInput::Tick));
                 &[]
             }
             Act::Begin(client) => self.input(state, client, Input::Begin),
             Act::Release(client) => self.input(state, client, Input::Release),
             Act::Timer(client) => self.input(state, client, Input::Timer),
             Act::Answer(client, node) => {
-                let next = self.place(state, node).next_answer(client);
+                let next = self.node(state, node).next_answer(client);
                 let (request, answer) = next.expect("there is an answer");
-                self.happen(state, node, Happening::Answer(client));
+                self.input_at(state, node, NodeInput::Answer(client));
                 self.input(state, client, Input::Answer(node, request, answer))
             }
             Act::Connect(client, node) => {
-                self.happen(state, node, Happening::Connect(client));
-                let incarnation = self.place(state, node).node.incarnation;
+                self.input_at(state, node, NodeInput::Connect(client));
+                let incarnation = self.node(state, node).node.incarnation;
                 self.input(state, client, Input::Connected(node, incarnation))
             }
             Act::Lose(client, node) | Act::Notice(client, node) => {
                 state.losses += u8::from(matches!(act, Act::Lose(..)));
-                self.happen(state, node, Happening::Close(client));
+                self.input_at(state, node, NodeInput::Close(client));
                 self.input(state, client, Input::Closed(node))
             }
             Act::Restart(node) => {
                 state.restarts += 1;
-                self.happen(state, node, Happening::Restart);
+                self.input_at(state, node, NodeInput::Restart);
                 &[]
             }
         };
@@ -209,18 +209,19 @@ impl<C: Client> Acquisition<C> {
         actions
     }
 
-    fn happen(&self, state: &mut World, node: usize, happening: Happening) {
-        let place = self.place(state, node);
-        state.nodes[node] = place.after(&self.places, self.bounds.terms, happening);
+    /// Passes `input` to the node.
+    fn input_at(&self, state: &mut World, node: usize, input: NodeInput) {
+        let before = self.node(state, node);
+        state.nodes[node] = before.after(&self.node_states, self.bounds.terms, input);
     }
 
     /// Passes `input` to the client, and its commands to the nodes.
     fn input(&self, state: &mut World, client: usize, input: Input) -> &[Action] {
-        let after = self.client(state, client).handle(&self.instances, input);
+        let after = self.client(state, client).handle(&self.client_states, input);
         state.clients[client] = after.client;
         for &action in &after.actions {
             if let Action::Write(node, request) = action {
-                self.happen(state, node, Happening::Receive(client, request));
+                self.input_at(state, node, NodeInput::Receive(client, request));
             }
         }
         if after.is_unsound {
@@ -253,7 +254,7 @@ impl<C: Client> Acquisition<C> {
             return Some(Violation::Exclusion);
         }
         for node in 0..NODES {
-            let judged = self.place(state, node).judged(self.bounds.terms.ttl);
+            let judged = self.node(state, node).judged(self.bounds.terms.ttl);
             let Some(token) = judged else { continue };
             let client = self.client(state, usize::from(token.client));
             if client.current != Some(token) && !client.owes(node, token) {
@@ -267,8 +268,8 @@ impl<C: Client> Acquisition<C> {
     fn key_with(&self, state: &World, first: usize) -> u128 {
         let clients = [first, 1 - first].map(|client| self.client(state, client));
         let mut nodes = core::array::from_fn(|node| {
-            let place = self.place(state, node).hashes[first];
-            (clients.map(|client| client.parts[node]), place, node)
+            let node_hash = self.node(state, node).hashes[first];
+            (clients.map(|client| client.parts[node]), node_hash, node)
         });
         nodes.sort_unstable();
         let order = nodes.map(|(_, _, node)| node);
@@ -277,7 +278,7 @@ impl<C: Client> Acquisition<C> {
             .iter()
             .fold(u128::from(state.wrong.is_some()), |all, &it| all << 8 | u128::from(it));
         let [one, two] = clients.map(|client| client.hash(order));
-        let [a, b, c] = nodes.map(|(_, place, _)| place);
+        let [a, b, c] = nodes.map(|(_, node_hash, _)| node_hash);
         hash([counts, one, two, a, b, c])
     }
 }
@@ -333,7 +334,7 @@ impl<C: Client> Model for Acquisition<C> {
                 continue;
             };
             for (way, it) in self.ways(state, node).iter().enumerate() {
-                if !is_needed(&it.0, &self.place(state, node).node, act) {
+                if !is_needed(&it.0, &self.node(state, node).node, act) {
                     continue;
                 }
                 let mut next = *state;
