@@ -132,10 +132,10 @@ impl Link {
     }
 
     /// Returns the earliest instant from which the node's votes may count; `None`: never, as far as
-    /// is known. A node that has no connection, or has refused to introduce itself, is asked again
-    /// and may count after that.
+    /// is known. A node that has no connection, has reported lost keys, or has refused to introduce
+    /// itself is asked again and may count after that.
     pub(crate) fn may_count_from(&self) -> Option<BootInstant> {
-        match (self.is_open(), self.eligible_from(), self.asked_again_at()) {
+        match (self.is_open(), self.memory_from(), self.asked_again_at()) {
             (false, ..) => Some(BootInstant::ZERO),
             (true, Some(from), Some(again)) => Some(from.min(again)),
             (true, from, again) => from.or(again),

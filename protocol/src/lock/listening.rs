@@ -42,6 +42,10 @@ pub(super) fn idle_delay(idle_pushes: u32) -> Option<Duration> {
     Some(IDLE_FIRST * (1 << doublings.min(IDLE_DOUBLINGS)))
 }
 
+/// Inverse of the share of a time by which the clocks of a client and of a node may differ after it:
+/// each is within half a per cent of true time.
+const DRIFT: u32 = 100;
+
 /// Shortest interval between attempts while no majority answers looks.
 const NODES_AWAY: Duration = Duration::from_millis(100);
 
@@ -78,6 +82,8 @@ pub(crate) struct Listening {
     /// Begin of the wait: T1 of the first attempt.
     began: BootInstant,
     sights: Sights,
+    /// Instants of the last replies to looks, by node.
+    seen_at: [BootInstant; MAX_NODES],
     /// Nodes that refused the last attempt: they have the key that blocks it.
     refused: NodeMask,
     /// Nodes that push the next change of their key.
@@ -140,6 +146,7 @@ impl Listening {
             draws: 0,
             began,
             sights: Sights::none(nodes),
+            seen_at: [began; MAX_NODES],
             refused: NodeMask::EMPTY,
             registered: NodeMask::EMPTY,
             to_look: NodeMask::EMPTY,

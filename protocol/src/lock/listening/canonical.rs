@@ -25,6 +25,7 @@ impl Listening {
 
     /// Encodes the state that belongs to `node`.
     pub(in crate::lock) fn encode_node(&self, node: NodeIndex, out: &mut Encoder) {
+        out.age(self.seen_at[node.get()]);
         match self.sights.of(node) {
             Sight::Unseen => out.word(0),
             Sight::Free => out.word(1),

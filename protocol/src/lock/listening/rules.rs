@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::sights::{NEVER, Sight};
-use super::{Awake, IDLE_FIRST, Listening, NODES_AWAY, ONE_NODE, idle_delay};
+use super::{Awake, DRIFT, IDLE_FIRST, Listening, NODES_AWAY, ONE_NODE, idle_delay};
 use crate::command::{NoAnswer, Reply};
 use crate::quorum::{NodeIndex, NodeMask};
 use crate::time::BootInstant;
@@ -67,7 +67,8 @@ impl Listening {
         };
         self.looked_at = now;
         let (before, sight) = (self.sights.of(node), sight(left_ms, now));
-        if checked && self.is_unheard_change(before, sight, now) {
+        let apart = now.since(core::mem::replace(&mut self.seen_at[node.get()], now));
+        if checked && self.is_unheard_change((before, sight), apart, now) {
             // The node should have pushed this change.
             self.mute.insert(node);
         }
@@ -93,15 +94,16 @@ impl Listening {
         self.keep_pace(now);
     }
 
-    /// Returns true if the key changed between two looks, and not by its expiry. A late reply proves
-    /// no change: it makes the key's life seem longer.
-    fn is_unheard_change(&self, before: Sight, after: Sight, now: BootInstant) -> bool {
+    /// Returns true if the key changed between two looks `apart` from each other, and not by its
+    /// expiry. A late reply proves no change: it makes the key's life seem longer, and so does a node
+    /// whose clock lags behind this client's.
+    fn is_unheard_change(&self, looks: (Sight, Sight), apart: Duration, now: BootInstant) -> bool {
         let tolerance = self.round_trip.saturating_add(IDLE_FIRST);
         if now.since(self.checked_at) > tolerance {
             return false;
         }
-        let latest = now.after(tolerance).after(self.retry.silence / 100);
-        match (before, after) {
+        let latest = now.after(tolerance).after(apart / DRIFT);
+        match looks {
             (Sight::Held(one), Sight::Held(other)) => other.since(one) > latest.since(now),
             (Sight::Held(until), Sight::Free) => until > latest,
             (Sight::Free, Sight::Held(_)) => true,

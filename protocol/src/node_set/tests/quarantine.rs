@@ -138,6 +138,20 @@ fn wait_for_a_quarantine_notices_a_node_that_connects() {
 }
 
 #[test]
+fn wait_for_a_quarantine_does_not_pass_over_a_suspended_node() {
+    let mut world = quarantined(1);
+    let config = patient(&world, 5_000);
+    let lock = world.acquire(config, 1);
+    world.forget(2);
+    (0..2).for_each(|index| answer(&mut world, index));
+    // The third node's introduction takes longer than an attempt waits for it.
+    world.pass(NODE_TIMEOUT);
+    assert_eq!(failed(&world.events()), Some(AttemptError::Quarantined));
+    world.pass(ms(5));
+    assert_eq!(world.events(), [Event::AttemptDue(lock)]);
+}
+
+#[test]
 fn majority_counts_when_its_last_node_counts() {
     let mut world = quarantined(1);
     assert_eq!(world.client.quorum_from(), Some(BootInstant::ZERO));

@@ -29,6 +29,26 @@ fn a_node_that_did_not_push_is_found_out_and_not_relied_upon() {
 }
 
 #[test]
+fn a_key_on_a_lagging_clock_is_no_change_unheard() {
+    let (mut world, _) = sound_asleep();
+    let listened = registered(&world);
+    let begun = world.now;
+    // Looks into pushes of the first node put off the check of the others.
+    for _ in 0..3 {
+        pass(&mut world, ms(4_000));
+        world.push(listened[0]);
+        answer_all(&mut world);
+    }
+    let passed_ms = world.now.since(begun).as_millis() as u64;
+    for &index in &listened[1..] {
+        world.nodes[index].registered = false;
+        world.change(index, Some((9, 30_000 - 20 - passed_ms + passed_ms / 110)));
+    }
+    pass(&mut world, ms(5_100));
+    assert_eq!(registered(&world), listened, "no other node takes their place");
+}
+
+#[test]
 fn a_push_that_overtakes_the_reply_is_looked_into() {
     let (mut world, _) = sound_asleep();
     let first = registered(&world)[0];
