@@ -40,8 +40,8 @@ pub(crate) struct ServerHost {
     pub(super) inbox: VecDeque<(ConnectionId, Request)>,
     pub(super) disk: DiskWork,
     pub(super) replication: Replication,
-    /// True if the active expiry cycle is on the agenda.
-    pub(super) is_expiry_scheduled: bool,
+    /// Expiry for which the active expiry cycle is on the agenda, on the wall clock.
+    pub(super) expiry_due_ms: Option<u64>,
 }
 
 impl ServerHost {
@@ -55,7 +55,7 @@ impl ServerHost {
             inbox: VecDeque::new(),
             disk: DiskWork::default(),
             replication: Replication::default(),
-            is_expiry_scheduled: false,
+            expiry_due_ms: None,
         }
     }
 
@@ -65,7 +65,7 @@ impl ServerHost {
         self.is_hidden = false;
         self.inbox.clear();
         self.disk.reset();
-        self.is_expiry_scheduled = false;
+        self.expiry_due_ms = None;
     }
 
     /// Returns true if this server acts for its node.

@@ -12,11 +12,14 @@ impl World {
     pub(super) fn schedule_expiry(&mut self, server: ServerId) {
         let host = &mut self.cluster[server];
         // A replica waits for its master to delete keys.
-        if host.is_expiry_scheduled || host.redis.is_replica() {
+        if host.redis.is_replica() {
             return;
         }
         let Some(when_ms) = host.redis.keyspace().next_expiry() else { return };
-        host.is_expiry_scheduled = true;
+        if host.expiry_due_ms.is_some_and(|due_ms| due_ms <= when_ms) {
+            return;
+        }
+        host.expiry_due_ms = Some(when_ms);
         let late_ms = u64::from(self.plan.scenario.cluster.active_expiry == ActiveExpiry::Late);
         let wall_ns = (when_ms + late_ms).max(self.wall_ms(server)) * 1_000_000;
         if let Some(at_ns) = self.clocks.wall_at(&self.plan.servers[server], wall_ns) {
@@ -27,7 +30,7 @@ impl World {
 
     /// Schedules the cycle again: the next expiry, or the clock, has changed.
     pub(super) fn reschedule_expiry(&mut self, server: ServerId) {
-        self.cluster[server].is_expiry_scheduled = false;
+        self.cluster[server].expiry_due_ms = None;
         self.schedule_expiry(server);
     }
 
@@ -35,7 +38,12 @@ impl World {
         let wall_ms = self.wall_ms(server);
         let Self { cluster, recorder, agenda, plan, .. } = self;
         let host = &mut cluster[server];
-        host.is_expiry_scheduled = false;
+        if host.expiry_due_ms.is_some_and(|due_ms| due_ms > wall_ms + 1) {
+            // This cycle was scheduled before a key came that expired earlier; that key's cycle has
+            // scheduled the next one.
+            return;
+        }
+        host.expiry_due_ms = None;
         if !host.redis.is_running() || host.is_blocked() || host.redis.is_replica() {
             return;
         }
