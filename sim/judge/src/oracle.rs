@@ -6,6 +6,7 @@
 mod beliefs;
 mod believing;
 mod blame;
+mod client_rates;
 mod continuity;
 mod counters;
 mod deadlock_free;

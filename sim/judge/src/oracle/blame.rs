@@ -7,21 +7,25 @@
 //!
 //! - *command*: if an attempt sent the command, the client is wrong; if an operator sent it, the
 //!   operator is to blame;
-//! - *lost* by a restart, a failover, a flush or an eviction: the node's amnesia is to blame. But if
-//!   the key would have expired by the time of the later SET, and the lease has not been extended
-//!   since, the loss has changed nothing: the key is judged as one that expired then;
+//! - *lost* by a restart, a failover, a flush or an eviction: the node's amnesia is to blame. There are
+//!   two exceptions. If the later client had the node in quarantine, which its fast clock ended early,
+//!   that clock is to blame. If the key, or the key that the last extension would have timed, would
+//!   have expired by the time of the later SET, by the node's clock or by true time, the loss has
+//!   changed nothing: the key is judged as one that expired then;
 //! - *expired*. Let `g` be the time that the node's wall clock gained on true time between the last
-//!   timing of the key (by its SET or an extension) and its end. Let `l` be the time that the
-//!   lease's clock lost between T1 (of the attempt or of the extension on which the deadline is
-//!   based) and the key's end. Nodes drop the part of a millisecond at the key's timing. If `g + l`
-//!   is within the drift that the lease allows for, less that part, the key outlives the belief, so
-//!   the client is wrong. Otherwise each of the two that exceeds the
-//!   allowance alone is to blame, or both if only their sum exceeds it. (The node is timed from the
-//!   SET and not from T1, because what its clock does before the SET does not shorten the key.)
-//!   After a failover the node's clock is that of the new master. If the key expired earlier than
-//!   its last extension had promised, the node forgot that extension: its amnesia is to blame;
-//! - *never set*: the client is wrong. The client is also wrong if the later lease's key was never
-//!   set.
+//!   timing of the key (by its SET or an extension) and its end; 0 if the key lived for its TTL in true
+//!   time, because the node may have been down when it expired. Let `l` be the time that the lease's
+//!   clock lost between T1 (of the attempt or of the extension on which the deadline is based) and the
+//!   key's end. Nodes drop the part of a millisecond at the key's timing. If `g + l` is within the
+//!   drift that the lease allows for, less that part, the key outlives the belief, so the client is
+//!   wrong. Otherwise each of the two that exceeds the allowance alone is to blame, or both if only
+//!   their sum exceeds it. (The node is timed from the SET and not from T1, because what its clock does
+//!   before the SET does not shorten the key.) The node's clock is that of its master when the key
+//!   ended. If the key expired earlier than its last extension had promised, the node forgot that
+//!   extension: its amnesia is to blame;
+//! - *never set*: the client is wrong, whichever of the two keys it is, unless the node restarted
+//!   behind a proxy and the client took the answer to another command for that to the SET: then the
+//!   node's amnesia is to blame.
 //!
 //! The blame is the union over these nodes. If the client is wrong at some of the nodes and faults
 //! excuse others, the faults are blamed if the later lease keeps a majority without the nodes at
@@ -36,13 +40,13 @@
 //!
 //! A node that the earlier lease counted once, but not for its last extension, neither excuses nor
 //! convicts the client. A fault that ended the earlier key on such a node helped to let the later
-//! lease in, and is added to the blame if other faults are blamed.
+//! lease in, and is added to the blame if faults at other nodes are blamed.
 //!
 //! The blame is determined when the overlap begins or when the later lease is granted, because keys
 //! that ended can be set again later.
 
-use super::facts::{Facts, since};
-use super::ground::{MS_NS, NEVER};
+use super::facts::Facts;
+use super::ground::{MS_NS, NEVER, since};
 use super::leases::{Attempt, Basis, KeyLife};
 use super::verdict::{Blame, Blamed, Judgement, Violation};
 use crate::history::{AttemptId, HostId, KeyEnd, NodeId, NodeIds, Writer};
@@ -59,9 +63,6 @@ pub(super) fn of_leases(facts: &Facts, one: AttemptId, other: AttemptId) -> Blam
         client_is_wrong_at.set(node, cause.is_none());
         cause.iter().for_each(|it| blamed.add(it));
     }
-    if are_apart(facts, (first, earlier), (second, later)) {
-        blamed.add(Blame::Membership);
-    }
     let excused = later.counted - client_is_wrong_at;
     let excused_votes = facts.setting.votes(second.client, excused);
     if !client_is_wrong_at.is_empty() && excused_votes < later.needed {
@@ -71,6 +72,9 @@ pub(super) fn of_leases(facts: &Facts, one: AttemptId, other: AttemptId) -> Blam
         for node in (earlier.counted_once & later.counted).iter() {
             of_node(facts, first, second, node).iter().for_each(|it| blamed.add(it));
         }
+    }
+    if are_apart(facts, (first, earlier), (second, later)) {
+        blamed.add(Blame::Membership);
     }
     blamed
 }
@@ -107,8 +111,13 @@ pub(super) fn of_copies(facts: &Facts, found: Judgement) -> Judgement {
 /// Returns the blame for the end of the key that was set first on `node`.
 fn of_node(facts: &Facts, one: AttemptId, other: AttemptId, node: NodeId) -> Blamed {
     let set_ns = |id| facts.leases.key(id, node).map_or(NEVER, |it| it.set_ns);
+    let ended_ns = |id| facts.leases.key(id, node).map_or(NEVER, |it| it.ended_ns);
+    let is_before = |id, later| (set_ns(id), ended_ns(id)) <= (set_ns(later), ended_ns(later));
     // A slow client can be first by T1 and yet second on a node.
-    let (first, second) = if set_ns(one) <= set_ns(other) { (one, other) } else { (other, one) };
+    let (first, second) = if is_before(one, other) { (one, other) } else { (other, one) };
+    if let Some(unset) = [second, first].into_iter().find(|id| set_ns(*id) == NEVER) {
+        return of_unset(facts, unset, node);
+    }
     let (Some(attempt), Some(key)) = (facts.leases.get(first), facts.leases.key(first, node))
     else {
         return Blamed::NONE;
@@ -125,35 +134,63 @@ fn of_node(facts: &Facts, one: AttemptId, other: AttemptId, node: NodeId) -> Bla
         KeyEnd::Command => Blamed::NONE,
         KeyEnd::Evicted | KeyEnd::FailedOver | KeyEnd::Flushed | KeyEnd::Restarted => {
             match outlived(facts, (first, attempt), key, facts.leases.key(second, node)) {
-                Some(key) => of_expiry(&attempt.basis, &key, facts.master(node), client),
+                Some(key) => of_expiry(&attempt.basis, &key, client),
+                None if quarantine_ended_early(facts, second, node) => {
+                    Blamed::just(Blame::Clock(facts.setting.client_host(second.client)))
+                }
                 None => Blamed::just(Blame::Amnesia(node.first_host())),
             }
         }
         KeyEnd::Expired if key.expiry_wall_ms < key.promised_wall_ms => {
             Blamed::just(Blame::Amnesia(node.first_host()))
         }
-        KeyEnd::Expired => of_expiry(&attempt.basis, key, facts.master(node), client),
+        KeyEnd::Expired => of_expiry(&attempt.basis, key, client),
     }
 }
 
+/// Returns the blame for a lease that counts `node`, which never set its key: the amnesia of the node,
+/// if it restarted behind a proxy, and the client took the answer to another command for that to the
+/// SET.
+fn of_unset(facts: &Facts, id: AttemptId, node: NodeId) -> Blamed {
+    let began_ns = facts.leases.get(id).map_or(NEVER, |it| it.began_ns);
+    facts.mismatched(id.client, NodeIds::just(node), began_ns)
+}
+
+/// Returns true if `id`, which counts `node`, began before the quarantine of the node could be over by
+/// a clock within the drift: the client's clock is fast.
+fn quarantine_ended_early(facts: &Facts, id: AttemptId, node: NodeId) -> bool {
+    let eligible = facts.eligible[id.client][node];
+    eligible.from_local_ns != NEVER
+        && facts.leases.get(id).is_some_and(|it| it.began_ns < eligible.earliest_ns)
+}
+
 /// Returns the lost `key` of the lease as it would have been if it had expired now; `None` if it would
-/// have prevented the SET of the `later` key.
+/// have prevented the SET of the `later` key. If only the node's slow clock would have kept the key
+/// until then, it would not have: no lease needs a key for longer than its TTL.
 fn outlived(
     facts: &Facts,
     (id, attempt): (AttemptId, &Attempt),
     key: &KeyLife,
     later: Option<&KeyLife>,
 ) -> Option<KeyLife> {
-    let is_extended = attempt.basis.began_ns > key.timed_ns;
-    let later =
-        later.filter(|it| !is_extended && it.timed_wall_ns / MS_NS >= key.expiry_wall_ms)?;
-    let node_gained_ns = since(key.timed_wall_ns, later.timed_wall_ns)
-        .saturating_sub(since(key.timed_ns, later.timed_ns));
+    let (basis, later) = (&attempt.basis, later?);
+    let is_extended = basis.began_ns > key.timed_ns;
+    let is_over = if is_extended {
+        let valid_ns = attempt.deadline_local_ns.saturating_sub(basis.t1_local_ns);
+        later.timed_ns >= basis.began_ns.saturating_add(valid_ns).saturating_add(basis.drift_ns)
+    } else {
+        later.timed_wall_ns / MS_NS >= key.expiry_wall_ms || key.has_lived(later.timed_ns)
+    };
+    if !is_over {
+        return None;
+    }
+    let gained_ns = key.node_gained_ns(later.timed_ns, later.timed_wall_ns);
+    let node_gained_ns = if is_extended { 0 } else { gained_ns };
     let ended_local_ns = facts.lease_clock(id, attempt);
     Some(KeyLife { ended_ns: facts.now_ns, ended_local_ns, node_gained_ns, ..*key })
 }
 
-fn of_expiry(basis: &Basis, key: &KeyLife, node: HostId, client: HostId) -> Blamed {
+fn of_expiry(basis: &Basis, key: &KeyLife, client: HostId) -> Blamed {
     let rounded_ns = key.timed_wall_ns % MS_NS;
     let allowed_ns = i64::try_from(basis.drift_ns.saturating_sub(rounded_ns)).unwrap_or(i64::MAX);
     let lease_ns = since(basis.t1_local_ns, key.ended_local_ns);
@@ -165,7 +202,7 @@ fn of_expiry(basis: &Basis, key: &KeyLife, node: HostId, client: HostId) -> Blam
     }
     let neither_alone = gained_ns <= allowed_ns && lost_ns <= allowed_ns;
     if gained_ns > allowed_ns || neither_alone {
-        blamed.add(Blame::Clock(node));
+        blamed.add(Blame::Clock(key.ended_on));
     }
     if lost_ns > allowed_ns || neither_alone {
         blamed.add(Blame::Clock(client));

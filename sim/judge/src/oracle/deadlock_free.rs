@@ -22,7 +22,7 @@
 //! - for each node: [`Setting::heal_ns`](super::setting::Setting) after it becomes reachable (see
 //!   [`Reach`](super::reach::Reach)), the end of its quarantine, which excuses no longer than the
 //!   bound, and the end of each key of a client that cannot be granted the lock, because it counts
-//!   no majority, or that cannot release the key. The bound begins with the first majority that is
+//!   no majority, or that cannot release the key, also because it is stopped. The bound begins with the first majority that is
 //!   available. Without a majority nothing is judged.
 //!
 //! So a livelock of ordinary clients violates the property, with or without a probe: for example,
@@ -48,11 +48,11 @@
 //! a vote that no node gives twice, and its attempts keep the nodes from others. Otherwise only the
 //! client is blamed.
 
-use super::facts::{Facts, since};
-use super::ground::NEVER;
+use super::facts::Facts;
+use super::ground::{NEVER, since};
 use super::verdict::{Blame, Blamed, Judgement, Violation};
 use crate::history::{
-    AttemptId, ClientId, ClientIds, CommandId, NodeId, NodeIds, Settlement, Writer,
+    AttemptId, ClientId, ClientIds, CommandId, HostId, NodeId, Settlement, Writer,
 };
 use crate::ids::{PerClient, PerNode};
 
@@ -268,8 +268,8 @@ fn free_since_ns(facts: &Facts, client: ClientId, node: NodeId) -> u64 {
     }
 }
 
-/// Returns true if the key on `node` belongs to a client that counts no majority of nodes, or cannot
-/// reach `node` to release it.
+/// Returns true if the key on `node` belongs to a client that is stopped, counts no majority of nodes,
+/// or cannot reach `node` to release it.
 fn is_stranded(facts: &Facts, node: NodeId) -> bool {
     let Writer::Attempt(AttemptId { client, .. }) = facts.keys.writer(node) else { return false };
     if !facts.can_be(client, node) {
@@ -279,7 +279,9 @@ fn is_stranded(facts: &Facts, node: NodeId) -> bool {
     let counts = |node: &NodeId| facts.eligible[client][*node].since_ns <= facts.now_ns;
     let members = facts.setting.members(client);
     let mut counted = members.iter().filter(|node| reaches(node) && counts(node));
-    !reaches(&node) || counted.nth(members.count() as usize / 2).is_none()
+    facts.processes.is_stopped(client)
+        || !reaches(&node)
+        || counted.nth(members.count() as usize / 2).is_none()
 }
 
 /// Returns since when a node has been available to a client, and its votes have counted; [`NEVER`] if
@@ -290,32 +292,25 @@ fn node_since_ns(facts: &Facts, client: ClientId, node: NodeId) -> u64 {
 
 /// Returns the masters' clocks that have kept the client of `id` waiting since `from_ns`.
 fn of_clocks(facts: &Facts, id: AttemptId, from_ns: u64) -> Blamed {
-    let (mut slow, mut free) = (NodeIds::EMPTY, 0);
+    let (mut blamed, mut slow, mut free) = (Blamed::NONE, 0, 0);
     for node in facts.setting.members(id.client).iter() {
-        match facts.keys.writer(node) {
-            Writer::Attempt(writer) if writer != id => {
-                let wall_ns = facts.node_wall_ns(node);
-                let (Some(key), Some(attempt)) =
-                    (facts.leases.key(writer, node), facts.leases.get(writer))
-                else {
-                    continue;
-                };
-                let lived_ns = since(key.timed_ns, facts.now_ns);
-                let lost_ns = lived_ns.saturating_sub(since(key.timed_wall_ns, wall_ns));
-                let allowed_ns = i64::try_from(attempt.drift_ns).unwrap_or(i64::MAX);
-                if attempt.ttl_ns != u64::MAX && lost_ns > allowed_ns {
-                    slow.insert(node);
-                }
+        let blocking = match facts.keys.writer(node) {
+            Writer::Attempt(writer) if writer != id => Some(writer),
+            _ => None,
+        };
+        let outlives = blocking.filter(|writer| outlives(facts, *writer, node));
+        let clock = outlives.map(|_| facts.master(node));
+        match clock.or_else(|| outlived_on(facts, id, node, from_ns)) {
+            Some(host) => {
+                slow += 1;
+                blamed.add(Blame::Clock(host));
             }
-            _ if has_outlived(facts, id, node, from_ns) => slow.insert(node),
-            _ => free += u32::from(facts.reach.since_ns(id.client, node) != NEVER),
+            // A node that has set this key since then was free.
+            None if blocking.is_some_and(|it| !is_set_since(facts, it, node, from_ns)) => {}
+            None => free += usize::from(facts.reach.since_ns(id.client, node) != NEVER),
         }
     }
-    let mut blamed = Blamed::NONE;
-    if !slow.is_empty() && (free + slow.count()) as usize >= needed_by(facts, id) {
-        slow.iter().for_each(|node| blamed.add(Blame::Clock(facts.master(node))));
-    }
-    blamed
+    if free + slow >= needed_by(facts, id) { blamed } else { Blamed::NONE }
 }
 
 /// Blames the clock of the client of `id` if round trips exceed the node timeout only by that clock,
@@ -342,16 +337,32 @@ fn of_own_clock(facts: &Facts, id: AttemptId, (from_ns, bound_ns): (u64, u64)) -
     Blamed::NONE
 }
 
-/// Returns true if a key of an attempt other than `own` ended on `node` after `from_ns`, and by the
-/// node's clock had lived for less time than it did, by more than the drift of its lease.
-fn has_outlived(facts: &Facts, own: AttemptId, node: NodeId, from_ns: u64) -> bool {
+fn is_set_since(facts: &Facts, writer: AttemptId, node: NodeId, from_ns: u64) -> bool {
+    facts.leases.key(writer, node).is_some_and(|key| key.set_ns != NEVER && key.set_ns > from_ns)
+}
+
+/// Returns true if the key of `writer` on `node` has lived for longer than by the node's clock, by more
+/// than the drift of its lease.
+fn outlives(facts: &Facts, writer: AttemptId, node: NodeId) -> bool {
+    let lease = facts.leases.key(writer, node).zip(facts.leases.get(writer));
+    lease.filter(|(_, attempt)| attempt.ttl_ns != u64::MAX).is_some_and(|(key, attempt)| {
+        let lived_ns = since(key.timed_ns, facts.now_ns);
+        let shown_ns = since(key.timed_wall_ns, facts.node_wall_ns(node));
+        let allowed_ns = i64::try_from(attempt.drift_ns).unwrap_or(i64::MAX);
+        lived_ns.saturating_sub(shown_ns) > allowed_ns
+    })
+}
+
+/// Returns the master of `node` on which a key of an attempt other than `own` ended after `from_ns`,
+/// if by its clock the key had lived for less time than it did, by more than the drift of its lease.
+fn outlived_on(facts: &Facts, own: AttemptId, node: NodeId, from_ns: u64) -> Option<HostId> {
     let attempts = facts.setting.client_ids().flat_map(|client| facts.leases.of_client(client));
-    attempts.filter(|id| *id != own).any(|id| {
-        let key = facts.leases.key(id, node).filter(|key| key.end.is_some());
-        let attempt = facts.leases.get(id).filter(|attempt| attempt.ttl_ns != u64::MAX);
-        key.zip(attempt).is_some_and(|(key, attempt)| {
-            let allowed_ns = i64::try_from(attempt.drift_ns).unwrap_or(i64::MAX);
-            key.ended_ns > from_ns && key.node_gained_ns < -allowed_ns
-        })
+    let mut others = attempts.filter(|id| *id != own);
+    others.find_map(|id| {
+        let key = facts.leases.key(id, node).filter(|key| key.end.is_some())?;
+        let attempt = facts.leases.get(id).filter(|attempt| attempt.ttl_ns != u64::MAX)?;
+        let allowed_ns = i64::try_from(attempt.drift_ns).unwrap_or(i64::MAX);
+        let is_late = key.ended_ns > from_ns && key.node_gained_ns < -allowed_ns;
+        is_late.then_some(key.ended_on)
     })
 }

@@ -8,7 +8,7 @@
 use super::facts::Facts;
 use super::ground::NEVER;
 use super::leases::{Attempt, Basis, Round};
-use crate::history::{AttemptId, CommandId, NodeId, NodeIds};
+use crate::history::{AttemptId, CommandId, NodeId, NodeIds, Writer};
 use crate::scenario::Span;
 
 impl Attempt {
@@ -39,8 +39,12 @@ impl Facts {
     }
 
     /// Marks the key on `node` as repaired if a SET is written for an attempt that is already
-    /// granted.
+    /// granted. A node with two names that has the key receives the SET that is meant for the second.
     pub(super) fn repair_written(&mut self, id: AttemptId, node: NodeId) {
+        let has_two_names = self.setting.votes(id.client, NodeIds::just(node)) > 1;
+        if has_two_names && self.keys.writer(node) == Writer::Attempt(id) {
+            return;
+        }
         let attempt = self.leases.get_mut(id).filter(|it| it.decided_ns != NEVER);
         attempt.into_iter().for_each(|it| it.repaired.insert(node));
     }
@@ -58,11 +62,13 @@ impl Facts {
     pub(super) fn extension_confirmed(&mut self, id: AttemptId, node: NodeId, command: CommandId) {
         let Some(attempt) = self.leases.get(id).copied() else { return };
         let in_time = self.lease_clock(id, &attempt) < attempt.deadline_local_ns;
+        let ran_ns = self.processes.ran_for_ns(id.client, self.now_ns);
         if let Some(attempt) = self.leases.get_mut(id)
             && in_time
             && command >= attempt.round.first_command
         {
             attempt.round.confirmed_by |= attempt.round.executed_on & NodeIds::just(node);
+            attempt.round.confirmed_ran_ns = ran_ns;
         }
     }
 

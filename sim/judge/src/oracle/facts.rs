@@ -7,12 +7,13 @@ use super::leases::{Attempt, Leases};
 use super::processes::Processes;
 use super::reach::Reach;
 use super::setting::Setting;
+use super::verdict::{Blame, Blamed};
 use crate::history::{
     AttemptId, ClientId, ClockKind, ClockSegments, CommandId, HostId, Id, KeyEnd, NodeId, NodeIds,
     Segment, Writer,
 };
 use crate::ids::{PerClient, PerNode};
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, Span};
 
 /// Shared state of the fold. Only the fold writes it, before the properties read it.
 #[derive(Debug)]
@@ -45,10 +46,13 @@ pub(super) struct Eligible {
     pub since_ns: u64,
     /// One progress bound after the report: a client may not postpone this for longer.
     latest_ns: u64,
+    /// In true time, by a clock that gains as much as the drift allows; 0 if the client reported
+    /// nothing.
+    pub earliest_ns: u64,
 }
 
 impl Eligible {
-    const ALWAYS: Self = Self { from_local_ns: 0, since_ns: 0, latest_ns: 0 };
+    const ALWAYS: Self = Self { from_local_ns: 0, since_ns: 0, latest_ns: 0, earliest_ns: 0 };
 }
 
 impl Facts {
@@ -108,12 +112,27 @@ impl Facts {
         self.reach.round_trip_ns(client, node) < self.setting.node_timeout_ns
     }
 
-    /// Returns true if a round trip fits into the node timeout, but not on the client's clock at its
-    /// current rate.
+    /// Returns true if a round trip, with or without a sync, fits into the node timeout, but not on the
+    /// client's clock at its current rate.
     pub(super) fn times_out_early(&self, client: ClientId, node: NodeId) -> bool {
         let round_trip_ns = self.reach.round_trip_ns(client, node);
-        self.answers_in_time(client, node)
-            && self.by_clock_of(client, round_trip_ns) >= self.setting.node_timeout_ns
+        let timeout_ns = self.setting.node_timeout_ns;
+        [round_trip_ns, round_trip_ns.saturating_add(self.setting.sync_ns)]
+            .into_iter()
+            .any(|it| it < timeout_ns && self.by_clock_of(client, it) >= timeout_ns)
+    }
+
+    /// Returns the amnesia of those of `nodes` that restarted behind a proxy, so that `client` may have
+    /// taken the answer to another command for that to one which it wrote from `at_ns` on.
+    pub(super) fn mismatched(&self, client: ClientId, nodes: NodeIds, at_ns: u64) -> Blamed {
+        let heal_ns = self.setting.heal_ns;
+        let mut blamed = Blamed::NONE;
+        nodes
+            .iter()
+            .filter(|&node| self.setting.has_node(node))
+            .filter(|&node| self.reach.may_be_mismatched(client, node, at_ns, heal_ns))
+            .for_each(|node| blamed.add(Blame::Amnesia(node.first_host())));
+        blamed
     }
 
     /// Returns since when `node` has been available to `client`: the client has had the time to open a
@@ -175,8 +194,13 @@ impl Facts {
             return;
         }
         let latest_ns = self.now_ns.saturating_add(self.setting.progress_ns);
+        let now_local_ns = self.reading(self.setting.client_host(client), ClockKind::Boot);
+        let quarantine_ns = from_local_ns.saturating_sub(now_local_ns);
+        let drift_ns = self.setting.drift.of(Span(quarantine_ns)).0;
+        let earliest_ns = self.now_ns.saturating_add(quarantine_ns.saturating_sub(drift_ns));
         for task in self.setting.tasks_with(client).iter() {
-            self.eligible[task][node] = Eligible { from_local_ns, since_ns: NEVER, latest_ns };
+            self.eligible[task][node] =
+                Eligible { from_local_ns, since_ns: NEVER, latest_ns, earliest_ns };
             self.time_eligibility(task);
         }
         self.told_eligibility = true;
@@ -243,17 +267,16 @@ impl Facts {
     ) {
         let Some(attempt) = self.leases.get(id) else { return };
         let ended_local_ns = self.lease_clock(id, attempt);
-        let wall_ns = self.node_wall_ns(node);
+        let (host, wall_ns) = (self.master(node), self.node_wall_ns(node));
         let now_ns = self.now_ns;
         let Some(key) = self.leases.key_mut(id, node) else { return };
         key.gone_ns = now_ns;
         if key.end.is_none() {
-            key.ended_ns = now_ns;
+            (key.ended_ns, key.ended_on) = (now_ns, host);
             key.end = Some(end);
             key.expiry_wall_ms = expires_wall_ms;
             key.ended_local_ns = ended_local_ns;
-            let lived_ns = since(key.timed_ns, now_ns);
-            key.node_gained_ns = since(key.timed_wall_ns, wall_ns).saturating_sub(lived_ns);
+            key.node_gained_ns = key.node_gained_ns(now_ns, wall_ns);
         }
     }
 
@@ -278,11 +301,6 @@ impl Facts {
             attempt.checked_ns = now_ns;
         }
     }
-}
-
-/// Returns `to_ns` minus `from_ns`; negative if a clock was set back.
-pub(super) fn since(from_ns: u64, to_ns: u64) -> i64 {
-    (to_ns as i64).saturating_sub(from_ns as i64)
 }
 
 /// At first each node is its own master.

@@ -20,8 +20,8 @@
 //! In addition, every attempt settles within [`Setting::attempt_ns`](super::setting::Setting) on
 //! the client's clock, without stops: one node timeout for each node, two round trips and 10 ms.
 
-use super::facts::{Facts, since};
-use super::ground::NEVER;
+use super::facts::Facts;
+use super::ground::{NEVER, since};
 use super::leases::Attempt;
 use super::verdict::{Blame, Blamed, Judgement, Violation};
 use crate::history::{AttemptId, NodeId, NodeIds, Settlement};

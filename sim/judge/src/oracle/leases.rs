@@ -1,8 +1,8 @@
 //! Facts about every attempt, and about its lease if it was granted.
 
-use super::ground::NEVER;
+use super::ground::{MS_NS, NEVER, since};
 use crate::history::{
-    AttemptId, ClientId, ClockKind, CommandId, Id, KeyEnd, NodeId, NodeIds, Writer,
+    AttemptId, ClientId, ClockKind, CommandId, HostId, Id, KeyEnd, NodeId, NodeIds, Writer,
 };
 use crate::ids::PerClient;
 
@@ -34,6 +34,8 @@ pub(super) struct Round {
     pub(super) executed_on: NodeIds,
     /// Those of the nodes whose answers the client received before the old deadline.
     pub(super) confirmed_by: NodeIds,
+    /// Time for which the process had run when the last of these answers came.
+    pub(super) confirmed_ran_ns: u64,
     /// Nodes with repaired keys when the round began. If the round succeeds without these nodes,
     /// they count from then on.
     pub(super) repaired_before: NodeIds,
@@ -46,6 +48,7 @@ impl Round {
         first_command: CommandId(u32::MAX),
         executed_on: NodeIds::EMPTY,
         confirmed_by: NodeIds::EMPTY,
+        confirmed_ran_ns: 0,
         repaired_before: NodeIds::EMPTY,
     };
 }
@@ -138,8 +141,9 @@ pub(super) struct KeyLife {
     pub answered_ns: u64,
     /// True if the answer was an error.
     pub failed: bool,
-    /// Writer of the key that made the node refuse the SET.
-    pub refused_for: Writer,
+    /// Writers of the keys that first and last made the node refuse the SET: it receives a SET for each
+    /// of its names.
+    pub refused_for: [Writer; 2],
     /// Time at which the SET was executed; [`NEVER`] if it was not.
     pub set_ns: u64,
     /// Time at which the key last received its expiry, by the SET or by a command that re-timed it.
@@ -159,13 +163,32 @@ pub(super) struct KeyLife {
     pub expiry_wall_ms: u64,
     /// Cause of the key's end, and the sender of the command that ended it.
     pub end: Option<(KeyEnd, Writer)>,
+    /// Host that was the node's master when the key ended.
+    pub ended_on: HostId,
     /// Reading of the lease's clock when the key ended.
     pub ended_local_ns: u64,
-    /// Time that the node's wall clock gained on true time between `timed_ns` and the key's end.
+    /// Time that the node's wall clock gained on true time between `timed_ns` and the key's end; not
+    /// more than 0 if this did not shorten the key's life.
     pub node_gained_ns: i64,
 }
 
 impl KeyLife {
+    /// Returns true if by `at_ns` the key has lived, in true time, for as long as its last expiry
+    /// promised.
+    pub(super) fn has_lived(&self, at_ns: u64) -> bool {
+        let promised_ns =
+            self.expiry_wall_ms.saturating_mul(MS_NS).saturating_sub(self.timed_wall_ns);
+        at_ns.saturating_sub(self.timed_ns) >= promised_ns
+    }
+
+    /// Returns the time that the node's wall clock, which reads `wall_ns` at `at_ns`, has gained on true
+    /// time since the key was timed: not more than 0 if this did not shorten the key's life.
+    pub(super) fn node_gained_ns(&self, at_ns: u64, wall_ns: u64) -> i64 {
+        let lived_ns = since(self.timed_ns, at_ns);
+        let gained_ns = since(self.timed_wall_ns, wall_ns).saturating_sub(lived_ns);
+        if self.has_lived(at_ns) { gained_ns.min(0) } else { gained_ns }
+    }
+
     /// Returns true if the key should have expired by `due_ns`, but now, at `now_ns`, the node's wall
     /// clock reads `wall_ns` and has lost more than the drift of the lease.
     pub(super) fn outlives(
@@ -185,7 +208,7 @@ const UNBORN: KeyLife = KeyLife {
     written_ns: NEVER,
     answered_ns: NEVER,
     failed: false,
-    refused_for: Writer::Nobody,
+    refused_for: [Writer::Nobody; 2],
     set_ns: NEVER,
     timed_ns: NEVER,
     timed_wall_ns: 0,
@@ -195,6 +218,7 @@ const UNBORN: KeyLife = KeyLife {
     promised_wall_ms: NEVER,
     expiry_wall_ms: NEVER,
     end: None,
+    ended_on: HostId(0),
     ended_local_ns: 0,
     node_gained_ns: 0,
 };

@@ -84,8 +84,8 @@ struct Connection {
     /// Time of the first answer after a silent partition: [`NEVER`] until it comes, because the
     /// connection may be half open; 0 if there was no such partition.
     works_since_ns: u64,
-    /// True if the node's process ended while the connection was half open: requests arrive, and
-    /// no process executes them.
+    /// True if requests are lost that go into the half-open connection: a silent partition has cut
+    /// their way, or the node's process ended meanwhile.
     is_dead: bool,
     /// Time, plus one, of the last restart behind a proxy that took an answer along; 0 if there was
     /// none.
@@ -322,7 +322,11 @@ impl Reach {
                 match cut.connections {
                     Severed::No => {}
                     Severed::Closed => self.lost_connection(client, node, at_ns),
-                    Severed::HalfOpen => self.connections[client][node].works_since_ns = NEVER,
+                    Severed::HalfOpen => {
+                        let connection = &mut self.connections[client][node];
+                        connection.works_since_ns = NEVER;
+                        connection.is_dead |= cut.requests[client].contains(node);
+                    }
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! Numbers of a scenario that the oracle needs.
 
+use super::client_rates::ClientRates;
 use super::ground::MS_NS;
 use crate::history::{ClientId, ClientIds, HostId, Id, NodeId, NodeIds};
 use crate::ids::{CLIENTS_MAX, NODES_MAX, PerClient, PerNode};
@@ -25,7 +26,8 @@ const PACE_NS: u64 = 1_000_000_000;
 /// Longest time for which a sleeping client sends nothing.
 const SILENCE_NS: u64 = 5_000_000_000;
 
-/// Facts that the oracle derives from the scenario before the first event.
+/// Facts that the oracle derives from the scenario before the first event. Bounds of what clients do
+/// are in true time: they are as long as the slowest clock of a client makes them.
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
     /// Number of nodes.
@@ -44,7 +46,9 @@ pub(super) struct Setting {
     pub min_validity_ns: u64,
     /// Time within which a node has to answer.
     pub node_timeout_ns: u64,
-    /// Time for which a client waits for an answer before it gives up the connection.
+    /// Time that a sync of a node's disk takes.
+    pub sync_ns: u64,
+    /// Shortest time for which a client waits for an answer before it gives up the connection.
     pub give_up_ns: u64,
     /// Longest retry delay of a client that keeps trying.
     pub retry_ns: u64,
@@ -127,6 +131,8 @@ impl Setting {
         let slack_ns = SLACK_NS + 2 * round_trip_ns;
         let attempt_ns = node_timeout_ns.saturating_mul(nodes as u64) + slack_ns;
         let release_ns = give_up_ns + node_timeout_ns + slack_ns;
+        let rates = ClientRates::of(scenario);
+        let sync_ns = scenario.cluster.disk.sync_takes.0;
         let ttl_ns = scenario.fleet_max_ttl().0;
         let drift = scenario.lock.drift;
         let drift_ns = drift.of(scenario.fleet_max_ttl()).0;
@@ -144,24 +150,24 @@ impl Setting {
             hosts: scenario.host_count(),
             drift,
             extends: steps.any(|step| step.extend.is_some()),
-            hold_max_ns: ttl_ns.saturating_mul(leases_most).saturating_add(kept_ns.unwrap_or(0)),
+            hold_max_ns: rates.longest_ns(
+                ttl_ns.saturating_mul(leases_most).saturating_add(kept_ns.unwrap_or(0)),
+            ),
             min_validity_ns: scenario.lock.min_validity.0,
             node_timeout_ns,
-            give_up_ns,
+            sync_ns,
+            give_up_ns: rates.shortest_ns(give_up_ns),
             retry_ns,
             attempt_ns,
-            release_ns,
-            heal_ns: release_ns + REDIAL_NS + CONNECT_NS,
+            release_ns: rates.longest_ns(release_ns),
+            heal_ns: rates.longest_ns(release_ns + REDIAL_NS + CONNECT_NS),
             progress_ns: [drift_ns, MS_NS, retry_ns, attempt_ns]
                 .into_iter()
                 .fold(ttl_ns, u64::saturating_add),
             sleep_ns: SILENCE_NS + drift.of(Span(SILENCE_NS)).0 + retry_ns + 2 * attempt_ns,
             wake_ns: PACE_NS + 2 * IDLE_NS + retry_ns + 2 * attempt_ns,
-            push_ns: slack_ns + round_trip_ns + 2 * scenario.cluster.disk.sync_takes.0,
-            notice_ns: slack_ns
-                + 2 * round_trip_ns
-                + 2 * scenario.cluster.disk.sync_takes.0
-                + 2 * IDLE_NS,
+            push_ns: slack_ns + round_trip_ns + 2 * sync_ns,
+            notice_ns: rates.longest_ns(slack_ns + 2 * round_trip_ns + 2 * sync_ns + 2 * IDLE_NS),
             proxied: proxied(scenario),
             silent: proxied(scenario) | swapped(scenario),
             steady: has_steady_clocks(scenario),

@@ -25,7 +25,7 @@
 use super::facts::Facts;
 use super::ground::NEVER;
 use super::leases::Attempt;
-use super::verdict::{Blame, Blamed, Judgement, Violation};
+use super::verdict::{Judgement, Violation};
 use crate::history::{AttemptId, OpKind};
 
 /// Judgement so far.
@@ -108,12 +108,7 @@ impl SoundGrant {
 /// Returns the violation by the lease of `id`, whose attempt or extension began at `began_ns_of` it.
 fn violated(facts: &Facts, id: AttemptId, began_ns_of: impl Fn(&Attempt) -> u64) -> Judgement {
     let began_ns = facts.leases.get(id).map_or(NEVER, began_ns_of);
-    let mut blamed = Blamed::NONE;
-    for node in facts.setting.members(id.client).iter() {
-        if facts.reach.may_be_mismatched(id.client, node, began_ns, facts.setting.heal_ns) {
-            blamed.add(Blame::Amnesia(node.first_host()));
-        }
-    }
+    let blamed = facts.mismatched(id.client, facts.setting.members(id.client), began_ns);
     Judgement::Violated(Violation::of_one(id, facts.now_ns, blamed))
 }
 
@@ -138,14 +133,12 @@ fn is_sound_extension(facts: &Facts, id: AttemptId, deadline_local_ns: u64) -> b
     let expiry_ns = round.basis.t1_local_ns.saturating_add(round.ttl_ns);
     let is_within_ttl = deadline_local_ns <= expiry_ns.saturating_sub(round.basis.drift_ns);
     let now_local_ns = facts.lease_clock(id, attempt);
-    let is_in_time = now_local_ns < attempt.deadline_local_ns;
+    // If the process has not run since the last answer, it decided before it was stopped.
+    let ran_ns = facts.processes.ran_for_ns(id.client, facts.now_ns);
+    let is_in_time = now_local_ns < attempt.deadline_local_ns.min(deadline_local_ns)
+        || ran_ns == round.confirmed_ran_ns;
     let latest_ns = attempt.t1_local_ns.saturating_add(facts.setting.hold_max_ns);
     let is_within_bounds = !facts.setting.is_ours(id.client)
         || (attempt.deadline_local_ns..=latest_ns).contains(&deadline_local_ns);
-    round.basis.began_ns != NEVER
-        && has_majority
-        && is_within_bounds
-        && is_within_ttl
-        && is_in_time
-        && now_local_ns < deadline_local_ns
+    round.basis.began_ns != NEVER && has_majority && is_within_bounds && is_within_ttl && is_in_time
 }

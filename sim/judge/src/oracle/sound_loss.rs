@@ -17,8 +17,9 @@
 //! ([`Setting::silent`](super::setting::Setting)), and not while the client's connection may be half
 //! open.
 //!
-//! The property is vacuous if no lease was lost or reported as lost before its deadline. Nothing
-//! excuses a violation.
+//! The property is vacuous if no lease was lost or reported as lost before its deadline. A
+//! false report is blamed on the amnesia of nodes that restarted behind a proxy, if the client may have
+//! taken the answer to another command for that to its read; nothing excuses any other violation.
 
 use super::facts::Facts;
 use super::ground::NEVER;
@@ -65,7 +66,9 @@ impl SoundLoss {
             if reads_ns < attempt.deadline_local_ns {
                 self.found.held();
                 if is_kept_by_a_majority(facts, id, attempt) {
-                    self.violated(id, facts.now_ns, facts.now_ns);
+                    let members = facts.setting.members(id.client);
+                    let blamed = facts.mismatched(id.client, members, attempt.began_ns);
+                    self.violated(id, facts.now_ns, blamed);
                 }
             }
         }
@@ -76,7 +79,7 @@ impl SoundLoss {
     pub(super) fn checked(&mut self, facts: &Facts, id: AttemptId, alive: bool) {
         let over_ns = over_since_ns(facts, id);
         if alive && facts.setting.is_ours(id.client) && over_ns != NEVER {
-            self.violated(id, over_ns, facts.now_ns);
+            self.late(facts, id, over_ns);
         }
     }
 
@@ -110,7 +113,7 @@ impl SoundLoss {
         if over_ns != NEVER {
             let runs_ns = facts.processes.runs_since_ns(id.client);
             if over_ns < facts.now_ns && runs_ns <= over_ns {
-                self.violated(id, over_ns, facts.now_ns);
+                self.late(facts, id, over_ns);
             }
             return;
         }
@@ -123,14 +126,21 @@ impl SoundLoss {
         }
         self.found.held();
         if has_had(facts, (id, attempt), lost_ns, facts.setting.notice_ns) {
-            self.violated(id, lost_ns, facts.now_ns);
+            self.late(facts, id, lost_ns);
         }
     }
 
-    fn violated(&mut self, id: AttemptId, from_ns: u64, at_ns: u64) {
+    /// Records that the client of `id` has not reported a loss since `from_ns`.
+    fn late(&mut self, facts: &Facts, id: AttemptId, from_ns: u64) {
         if !self.found.is_violated() {
-            let found = Violation::of_one(id, at_ns, Blamed::NONE);
+            let found = Violation::of_one(id, facts.now_ns, Blamed::NONE);
             self.found = Judgement::Violated(Violation { from_ns, ..found });
+        }
+    }
+
+    fn violated(&mut self, id: AttemptId, at_ns: u64, blamed: Blamed) {
+        if !self.found.is_violated() {
+            self.found = Judgement::Violated(Violation::of_one(id, at_ns, blamed));
         }
     }
 }

@@ -10,7 +10,9 @@
 //! used up.
 //!
 //! Judged are only clients that report `Taken` if another attempt holds the lock; most libraries
-//! report it if any node refused. Nothing excuses a false report.
+//! report it if any node refused. Nothing excuses a false report, but it is blamed on the amnesia of
+//! nodes that restarted behind a proxy, if the client may have taken the answer to another command for
+//! that to its SET.
 
 use super::facts::Facts;
 use super::ground::NEVER;
@@ -66,7 +68,9 @@ impl SoundRefusal {
         self.told.get_or_insert(id);
         self.found.held();
         if !is_taken(facts, id) && !is_held_here(facts, id) {
-            self.violated(id, facts.now_ns);
+            let began_ns = facts.leases.get(id).map_or(NEVER, |it| it.began_ns);
+            let blamed = facts.mismatched(id.client, facts.setting.members(id.client), began_ns);
+            self.violated(id, facts.now_ns, blamed);
         }
     }
 
@@ -76,7 +80,7 @@ impl SoundRefusal {
         let is_excused = self.grant_or_excuse_seen || self.has_faults;
         let must_be_granted = !is_excused && facts.setting.has_one_membership();
         if let Some(id) = self.told.filter(|_| must_be_granted) {
-            self.violated(id, facts.now_ns);
+            self.violated(id, facts.now_ns, Blamed::NONE);
         }
         for client in facts.setting.client_ids() {
             let (number, splits) = self.splits[client];
@@ -88,15 +92,15 @@ impl SoundRefusal {
                 && facts.setting.asks_at_once(client)
                 && facts.leases.is_newest(id)
             {
-                self.violated(id, facts.now_ns);
+                self.violated(id, facts.now_ns, Blamed::NONE);
             }
         }
         self.found
     }
 
-    fn violated(&mut self, id: AttemptId, at_ns: u64) {
+    fn violated(&mut self, id: AttemptId, at_ns: u64, blamed: Blamed) {
         if !self.found.is_violated() {
-            self.found = Judgement::Violated(Violation::of_one(id, at_ns, Blamed::NONE));
+            self.found = Judgement::Violated(Violation::of_one(id, at_ns, blamed));
         }
     }
 }
@@ -106,15 +110,15 @@ fn is_taken(facts: &Facts, id: AttemptId) -> bool {
     let Some(needed) = facts.leases.get(id).map(|it| it.needed.max(1)) else {
         return false;
     };
-    let holders = PerNode::from_fn(|node| {
-        facts.leases.key(id, node).map_or(Writer::Nobody, |it| it.refused_for)
+    let refusals = PerNode::from_fn(|node| {
+        facts.leases.key(id, node).map_or([Writer::Nobody; 2], |it| it.refused_for)
     });
     let is_other = |it: &&Writer| **it != Writer::Nobody && **it != Writer::Attempt(id);
     let votes_for = |holder: &Writer| {
-        let nodes = holders.iter().filter(|(_, it)| *it == holder).map(|(node, _)| node);
+        let nodes = refusals.iter().filter(|(_, it)| it.contains(holder)).map(|(node, _)| node);
         facts.setting.votes(id.client, nodes.collect())
     };
-    holders.values().filter(is_other).any(|holder| votes_for(holder) >= needed)
+    refusals.values().flatten().filter(is_other).any(|holder| votes_for(holder) >= needed)
 }
 
 /// Returns true if another task of the client of `id` has a lease.

@@ -15,7 +15,7 @@
 //!
 //! A node can show the same as for [sound-loss](super::sound_loss), which judges a majority where this
 //! property judges one node. The property is vacuous if no client reports anything. Nothing excuses a
-//! violation.
+//! violation, except for the restarts behind a proxy that excuse a false report of a loss.
 
 use super::facts::Facts;
 use super::ground::NEVER;
@@ -70,7 +70,9 @@ impl SoundVotes {
             let members = facts.setting.members(id.client).iter();
             let mut kept = members.filter(|node| has_kept(facts, id, attempt, *node));
             if kept.any(|node| !possible.contains(node)) {
-                self.violated(id, facts.now_ns, facts.now_ns);
+                let members = facts.setting.members(id.client);
+                let blamed = facts.mismatched(id.client, members, attempt.began_ns);
+                self.violated(id, facts.now_ns, facts.now_ns, blamed);
             }
             self.found.held();
             let doubted_ns = PerNode::from_fn(|node| match before {
@@ -99,7 +101,7 @@ impl SoundVotes {
             };
             let wrong_ns = wrong_ns.max(attends_since_ns(facts, id.client));
             if wrong_ns != NEVER && has_had(facts, (id, attempt), wrong_ns, bound_ns) {
-                self.violated(id, wrong_ns, facts.now_ns);
+                self.violated(id, wrong_ns, facts.now_ns, Blamed::NONE);
             }
         }
     }
@@ -119,9 +121,9 @@ impl SoundVotes {
         self.found
     }
 
-    fn violated(&mut self, id: AttemptId, from_ns: u64, at_ns: u64) {
+    fn violated(&mut self, id: AttemptId, from_ns: u64, at_ns: u64, blamed: Blamed) {
         if !self.found.is_violated() {
-            let found = Violation::of_one(id, at_ns, Blamed::NONE);
+            let found = Violation::of_one(id, at_ns, blamed);
             self.found = Judgement::Violated(Violation { from_ns, ..found });
         }
     }

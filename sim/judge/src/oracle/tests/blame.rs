@@ -30,6 +30,90 @@ fn a_lost_key_that_would_have_expired_is_not_blamed() {
 }
 
 #[test]
+fn no_lease_needs_a_lost_key_for_longer_than_its_ttl() {
+    let blame = |taken_at_ms| {
+        let mut tale = Tale::new();
+        // By C's clock the key would live for twice its TTL.
+        tale.runs_at(C, ClockKind::Wall, -500_000_000).acquires(C1, "ABC");
+        tale.runs_at(host(C1), ClockKind::Boot, -500_000_000);
+        tale.at(1_000).ends_key(C1, "C", KeyEnd::Restarted, Writer::Nobody);
+        tale.at(taken_at_ms).acquires(C2, "CDE").at(30_000).blame(MutualExclusion)
+    };
+    assert_eq!(blame(9_990), ["amnesia(C)"]);
+    assert_eq!(blame(10_010), ["clock(c1)"]);
+}
+
+#[test]
+fn a_lost_key_is_not_blamed_if_the_last_extension_is_over() {
+    let blame = |taken_at_ms| {
+        let mut tale = Tale::new();
+        tale.with_extensions(3).acquires(C1, "ABC");
+        tale.runs_at(host(C1), ClockKind::Boot, -500_000_000);
+        tale.at(1_000).ends_key(C1, "C", KeyEnd::Restarted, Writer::Nobody);
+        tale.at(2_000).extends(C1, "AB").at(12_000).expires(C1, "AB");
+        tale.at(taken_at_ms).acquires(C2, "ACE").at(30_000).blame(MutualExclusion)
+    };
+    assert_eq!(blame(12_010), ["clock(c1)"]);
+}
+
+#[test]
+fn of_two_keys_set_at_one_instant_the_first_is_the_one_that_ended() {
+    for [first, second] in [[C1, C2], [C2, C1]] {
+        let mut tale = Tale::new();
+        tale.begins(C1).begins(C2).at(1).sets(C1, "AB").sets(C2, "DE").sets(first, "C");
+        tale.ends_key(first, "C", KeyEnd::Command, Writer::Operator).sets(second, "C");
+        tale.at(2).decides(C1, "ABC").delivers(C1).decides(C2, "CDE").delivers(C2);
+        assert_eq!(tale.at(20_000).blame(MutualExclusion), ["operator"], "{first:?}");
+    }
+}
+
+#[test]
+fn a_counted_key_that_was_never_set_is_amnesia_behind_a_proxy() {
+    let blame = |hidden: bool| {
+        let mut tale = Tale::new();
+        tale.with_fault(&format!(
+            "kill = {{ host = 'C', restart-after = '20ms', behind-a-proxy = {hidden} }}"
+        ));
+        tale.begins(C3).writes(C3, 'C', OpKind::Set);
+        tale.begins(C1).writes(C1, 'C', OpKind::Set);
+        tale.at(1).sets(C1, "AB").tell(EventKind::NodeDown { node: node('C'), power: false });
+        tale.at(21).tell(EventKind::NodeUp { node: node('C'), incarnation: 1 });
+        tale.at(22).decides(C1, "ABC").delivers(C1).at(100).acquires(C2, "CDE");
+        tale.at(20_000).blame(MutualExclusion)
+    };
+    assert_eq!(blame(true), ["amnesia(C)"]);
+    assert_eq!(blame(false), ["none"]);
+}
+
+#[test]
+fn a_key_that_lived_for_its_ttl_was_not_ended_by_a_clock() {
+    let blame = |late_ms: u64| {
+        let mut tale = Tale::new();
+        tale.acquires(C1, "ABC").runs_at(host(C1), ClockKind::Boot, -500_000_000);
+        // The node is down when the key expires, and its clock gains a second until it is up.
+        tale.at(10_000 + late_ms).steps(C, ClockKind::Wall, 1_000).expires(C1, "C");
+        tale.at(12_000).acquires(C2, "CDE").at(30_000).blame(MutualExclusion)
+    };
+    assert_eq!(blame(500), ["clock(c1)"]);
+    assert_eq!(blame(0), ["clock(C)", "clock(c1)"]);
+}
+
+#[test]
+fn a_fast_clock_that_ends_a_quarantine_early_is_blamed_for_the_loss() {
+    let blame = |rate_ppb, taken_at_ms| {
+        let mut tale = Tale::new();
+        tale.acquires(C1, "ABC").runs_at(host(C2), ClockKind::Boot, rate_ppb);
+        tale.at(1_000).ends_key(C1, "C", KeyEnd::Restarted, Writer::Nobody);
+        let from_local_ns = tale.reads_ns(host(C2), ClockKind::Boot) + 5_000 * MS;
+        let (client, node) = (C2.client, node('C'));
+        tale.tell(EventKind::Eligible { client, node, from_local_ns });
+        tale.at(taken_at_ms).acquires(C2, "CDE").at(30_000).blame(MutualExclusion)
+    };
+    assert_eq!(blame(500_000_000, 5_900), ["clock(c2)"]);
+    assert_eq!(blame(500_000_000, 6_100), ["amnesia(C)"]);
+}
+
+#[test]
 fn a_key_that_forgets_its_last_extension_is_amnesia() {
     let blame = |expires_wall_ms| {
         let mut tale = Tale::new();
@@ -79,6 +163,16 @@ fn a_node_that_both_lists_have_is_blamed_if_the_vote_was_needed() {
     };
     assert_eq!(blame(["ABC", "CDE"], "CD"), ["amnesia(C)"]);
     assert_eq!(blame(["ABC", "CDE"], "CDE"), ["amnesia(C)", "membership"]);
+}
+
+#[test]
+fn a_loss_at_a_node_of_an_older_majority_is_not_blamed_with_the_lists() {
+    let blame = blame_with_lists(["ABC", "C"], |tale| {
+        tale.with_extensions(3).acquires(C1, "AC").at(1_000);
+        tale.ends_key(C1, "C", KeyEnd::Restarted, Writer::Nobody).sets(C1, "B");
+        tale.at(2_000).extends(C1, "AB").at(3_000).extends(C1, "AB").at(4_000).acquires(C2, "C");
+    });
+    assert_eq!(blame, ["membership"]);
 }
 
 #[test]

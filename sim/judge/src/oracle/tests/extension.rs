@@ -142,6 +142,36 @@ fn a_repaired_key_does_not_count_at_once() {
 }
 
 #[test]
+fn a_set_for_the_second_name_of_a_node_is_no_repair() {
+    let extended = |name: &str, list: [&str; 3]| {
+        let mut tale = Tale::new();
+        tale.scenario.cluster.aliases.insert(String::from(name), String::from("B"));
+        tale.scenario.clients[0].nodes = Some(list.map(String::from).to_vec());
+        tale.with_extensions(3).acquires(C1, "AB").at(1_000).begins_extension(C1);
+        let command = tale.writes(C1, 'B', OpKind::Set);
+        let same = Writer::Attempt(C1);
+        tale.executes((command, C1, 'B', OpKind::Set), Answer::Yes, (same, same));
+        let until_ns = tale.extended_until_ns(C1);
+        tale.retimes(C1, C1, "AB").succeeds(C1, "AB", until_ns).finds(SoundGrant)
+    };
+    assert_eq!(extended("B2", ["A", "B", "B2"]), Judgement::Holds);
+    assert!(extended("B2", ["A", "B", "C"]).is_violated());
+}
+
+#[test]
+fn an_extension_may_be_reported_after_a_stop_and_not_decided_then() {
+    let reported = |runs_for_ms: u64| {
+        let mut tale = c1_holds();
+        tale.at(9_000).begins_extension(C1).retimes(C1, C1, "ABC");
+        tale.at(9_000 + runs_for_ms).stops(C1).at(12_000).continues(C1);
+        let until_ns = tale.extended_until_ns(C1);
+        tale.succeeds(C1, "ABC", until_ns).finds(SoundGrant)
+    };
+    assert_eq!(reported(0), Judgement::Holds);
+    assert!(reported(1).is_violated());
+}
+
+#[test]
 fn a_repaired_key_counts_after_a_round_without_it() {
     let mut tale = Tale::new();
     tale.with_extensions(3).acquires(C1, "ABCD");
@@ -339,6 +369,20 @@ fn failed_over_node_expires_keys_by_its_new_masters_clock() {
     tale.at(500).tell(EventKind::FailedOver { node: node('C'), host: new });
     tale.at(1_002).expires(C1, "C").at(1_100).acquires(C2, "CDE").at(30_000);
     assert_eq!(tale.blame(MutualExclusion), ["clock(C2)"]);
+}
+
+#[test]
+fn the_clock_of_the_master_that_expired_the_key_is_blamed() {
+    let mut tale = Tale::new();
+    let replica = toml::from_str("id = 'C2'\nof = 'C'").expect("a replica");
+    tale.scenario.cluster.replicas.push(replica);
+    let new = tale.scenario.replica_host(0);
+    tale.sets_clock(new, ClockKind::Wall, 1_000_000, 0).acquires(C1, "ABC");
+    tale.at(500).steps(node('C').first_host(), ClockKind::Wall, 9_600).expires(C1, "C");
+    tale.at(600).begins(C2).sets(C2, "CDE");
+    tale.at(601).tell(EventKind::FailedOver { node: node('C'), host: new });
+    tale.at(602).decides(C2, "CDE").delivers(C2).at(30_000);
+    assert_eq!(tale.blame(MutualExclusion), ["clock(C)"]);
 }
 
 #[test]

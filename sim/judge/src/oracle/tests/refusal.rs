@@ -1,7 +1,7 @@
 //! Tests of sound-refusal.
 
-use super::tale::{C1, C1_AGAIN, C2, C3, Tale, host};
-use crate::history::{AttemptId, ClockKind, EventKind, FaultId, Settlement};
+use super::tale::{C1, C1_AGAIN, C2, C3, Tale, host, node};
+use crate::history::{AttemptId, ClockKind, EventKind, FaultId, OpKind, Settlement};
 use crate::oracle::Judgement;
 use crate::scenario::Property::SoundRefusal;
 
@@ -59,6 +59,28 @@ fn two_names_of_a_node_excuse_that_nobody_gets_the_lock() {
     }
     tale.begins(C2).sets(C2, "A").at(1_000).begins(C1).is_refused(C1, C2, "A");
     assert_eq!(tale.settles(C1, Settlement::Taken).finds(SoundRefusal), Judgement::Holds);
+}
+
+#[test]
+fn a_server_with_two_names_may_refuse_them_for_two_owners() {
+    let mut tale = Tale::new();
+    tale.scenario.cluster.aliases.insert(String::from("A2"), String::from("A"));
+    tale.scenario.clients[0].nodes = Some(["A", "B", "C", "A2"].map(String::from).to_vec());
+    tale.begins(C2).sets(C2, "ABC").begins(C3).at(1_000).begins(C1);
+    tale.is_refused(C1, C2, "ABC").unlocks(C2, "A").sets(C3, "A").is_refused(C1, C3, "A");
+    assert_eq!(tale.settles(C1, Settlement::Taken).finds(SoundRefusal), Judgement::Holds);
+}
+
+#[test]
+fn an_answer_taken_for_another_behind_a_proxy_is_amnesia() {
+    let mut tale = Tale::new();
+    tale.with_fault("kill = { host = 'C', restart-after = '20ms', behind-a-proxy = true }");
+    tale.begins(C2).writes(C2, 'C', OpKind::Set);
+    tale.begins(C1).writes(C1, 'C', OpKind::Set);
+    tale.at(1).tell(EventKind::NodeDown { node: node('C'), power: false });
+    tale.at(21).tell(EventKind::NodeUp { node: node('C'), incarnation: 1 });
+    tale.at(22).settles(C1, Settlement::Taken);
+    assert_eq!(tale.blame(SoundRefusal), ["amnesia(C)"]);
 }
 
 #[test]

@@ -191,6 +191,26 @@ fn a_client_that_may_have_let_go_of_its_connection_dials_again() {
 }
 
 #[test]
+fn a_request_on_a_connection_that_a_silent_partition_cut_is_lost() {
+    let cut = "partition = { between = [['C'], ['c1']], one-way = false, lost = 'silent' }";
+    assert_eq!(unanswered(cut, 100, 3_000 + 2_064), Judgement::Vacuous);
+    assert!(unanswered(cut, 100, 3_000 + 2_065).is_violated());
+}
+
+#[test]
+fn a_slow_clock_of_a_client_prolongs_the_bound() {
+    let judged = |ppm: i32, until_ms| {
+        let mut tale = Tale::new();
+        let clock = toml::from_str(&format!("rate-ppm = {ppm}")).expect("a clock");
+        tale.scenario.cluster.clocks.insert(String::from("c1"), clock);
+        tale.acquires(C1, "ABC").at(1_000).releases(C1).unlocks(C1, "AB").at(until_ms).finds(Tidy)
+    };
+    assert!(judged(0, 1_565).is_violated());
+    assert_eq!(judged(-500_000, 2_128), Judgement::Vacuous);
+    assert!(judged(-500_000, 2_129).is_violated());
+}
+
+#[test]
 fn a_request_on_a_half_open_connection_to_a_new_process_is_lost() {
     let story = |restarts: bool, fault: &str, until_ms: u64| {
         let mut tale = Tale::new();
