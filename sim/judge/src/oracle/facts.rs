@@ -46,8 +46,8 @@ pub(super) struct Eligible {
     pub since_ns: u64,
     /// One progress bound after the report: a client may not postpone this for longer.
     latest_ns: u64,
-    /// In true time, by a clock that gains as much as the drift allows; 0 if the client reported
-    /// nothing.
+    /// End of the quarantine in true time, by a clock that gains as much as the drift allows; 0 if
+    /// there is none.
     pub earliest_ns: u64,
 }
 
@@ -197,7 +197,10 @@ impl Facts {
         let now_local_ns = self.reading(self.setting.client_host(client), ClockKind::Boot);
         let quarantine_ns = from_local_ns.saturating_sub(now_local_ns);
         let drift_ns = self.setting.drift.of(Span(quarantine_ns)).0;
-        let earliest_ns = self.now_ns.saturating_add(quarantine_ns.saturating_sub(drift_ns));
+        let earliest_ns = match quarantine_ns.saturating_sub(drift_ns) {
+            0 => 0,
+            least_ns => self.now_ns.saturating_add(least_ns),
+        };
         for task in self.setting.tasks_with(client).iter() {
             self.eligible[task][node] =
                 Eligible { from_local_ns, since_ns: NEVER, latest_ns, earliest_ns };

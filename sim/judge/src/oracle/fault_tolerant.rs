@@ -80,7 +80,10 @@ fn took_too_long(facts: &Facts, id: AttemptId, attempt: &Attempt) -> bool {
     let stopped_ns = facts.processes.stopped_for_ns(id.client, facts.now_ns);
     let elapsed_ns = facts.now_ns.saturating_sub(attempt.began_ns);
     let running_ns = elapsed_ns.saturating_sub(stopped_ns - attempt.stopped_before_ns);
-    facts.by_clock_of(id.client, running_ns) > facts.setting.attempt_ns
+    let by_rate_ns = facts.by_clock_of(id.client, running_ns);
+    // The clock's rate may have changed since T1.
+    let by_readings_ns = since(attempt.t1_local_ns, facts.lease_clock(id, attempt)).max(0) as u64;
+    by_rate_ns.min(by_readings_ns) > facts.setting.attempt_ns
 }
 
 /// Returns the blame for the failure of `id`; `None` if the failure is justified.

@@ -23,7 +23,9 @@
 //! If a key that had ended on a node exists there again, the node is to blame: it forgot the
 //! release (amnesia). The same if the release was written at a time when a proxy may have taken
 //! another answer for the release's, because the node had restarted behind it. If the bound ends after the key's TTL, and the node's wall clock has lost
-//! more time than the drift of the lease, the clock is to blame: the key would have expired.
+//! more time than the drift of the lease, the clock is to blame: the key would have expired. The clock
+//! of the client is to blame if by it the release that the client owed to an unreachable node had
+//! expired.
 //! Otherwise only the client is to blame.
 
 use super::facts::Facts;
@@ -139,6 +141,9 @@ impl Tidy {
             if outlives_its_ttl(facts, first, node, due_ns) {
                 blamed.add(Blame::Clock(facts.master(node)));
             }
+            if release_expired_early(facts, first, node) {
+                blamed.add(Blame::Clock(facts.setting.client_host(first.client)));
+            }
             let second = None;
             let found =
                 Violation { from_ns: due_ns, to_ns, first, second, node: Some(node), blamed };
@@ -179,6 +184,19 @@ fn due_ns(facts: &Facts, id: AttemptId, node: NodeId) -> u64 {
     }
     let after_heal_ns = if healed_ns == 0 { 0 } else { healed_ns + facts.setting.heal_ns };
     (finished_ns.max(runs_ns) + facts.setting.release_ns).max(after_heal_ns)
+}
+
+/// Returns true if the release owed to `node` expired before the client could send it only because the
+/// client's clock is fast.
+fn release_expired_early(facts: &Facts, id: AttemptId, node: NodeId) -> bool {
+    let (Some(key), Some(attempt)) = (facts.leases.key(id, node), facts.leases.get(id)) else {
+        return false;
+    };
+    let tells_ns = facts.reach.can_send_since_ns(id.client, node, attempt.finished_ns);
+    let told_ns = tells_ns.max(attempt.finished_ns).saturating_add(facts.setting.heal_ns);
+    let owed_ns = told_ns.saturating_sub(key.written_ns);
+    let by_clock_ns = facts.by_clock_of(id.client, owed_ns);
+    by_clock_ns > owed_ns && by_clock_ns > attempt.ttl_ns
 }
 
 /// Returns true if the SET took so long to be executed that the release owed to the node may have

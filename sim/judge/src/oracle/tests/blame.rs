@@ -114,6 +114,17 @@ fn a_fast_clock_that_ends_a_quarantine_early_is_blamed_for_the_loss() {
 }
 
 #[test]
+fn an_attempt_before_the_introduction_ends_no_quarantine() {
+    let mut tale = Tale::new();
+    tale.acquires(C1, "ABC").at(1_000).begins(C2);
+    tale.ends_key(C1, "C", KeyEnd::Restarted, Writer::Nobody);
+    let (client, node) = (C2.client, node('C'));
+    tale.at(1_001).tell(EventKind::Eligible { client, node, from_local_ns: 0 });
+    tale.at(1_002).sets(C2, "CDE").decides(C2, "CDE").delivers(C2).at(30_000);
+    assert_eq!(tale.blame(MutualExclusion), ["amnesia(C)"]);
+}
+
+#[test]
 fn a_key_that_forgets_its_last_extension_is_amnesia() {
     let blame = |expires_wall_ms| {
         let mut tale = Tale::new();

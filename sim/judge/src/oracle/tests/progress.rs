@@ -6,7 +6,7 @@ use crate::history::{
     Answer, AttemptId, ClockKind, EventKind, FaultId, OpKind, Settlement, Writer,
 };
 use crate::oracle::Judgement;
-use crate::scenario::Property::DeadlockFree;
+use crate::scenario::Property::{DeadlockFree, FaultTolerant};
 
 const BOUND_MS: u64 = 10_567;
 
@@ -381,4 +381,16 @@ fn keys_on_a_majority_excuse_a_sleep_until_they_end() {
     };
     assert_eq!(keys_until(4_000).at(4_000 + WAKE_MS).finds(DeadlockFree), Judgement::Vacuous);
     assert!(keys_until(4_000).at(4_001 + WAKE_MS).finds(DeadlockFree).is_violated());
+}
+
+#[test]
+fn an_attempt_is_timed_by_the_clock_as_it_ran() {
+    let judged = |slow_until_ms| {
+        let mut tale = Tale::new();
+        tale.runs_at(host(C1), ClockKind::Boot, -500_000_000).begins(C1);
+        tale.at(slow_until_ms).runs_at(host(C1), ClockKind::Boot, 0);
+        tale.at(400).settles(C1, Settlement::TooFewNodes).finds(FaultTolerant)
+    };
+    assert!(judged(100).is_violated());
+    assert_eq!(judged(300), Judgement::Holds);
 }
