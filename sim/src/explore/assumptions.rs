@@ -188,7 +188,7 @@ fn membership(scenario: &Scenario, client: ClientId) -> Vec<NodeId> {
 /// Returns the hosts whose clocks run at a wrong rate from the beginning.
 fn wrong_clocks(scenario: &Scenario) -> impl Iterator<Item = &str> {
     let clocks = scenario.cluster.clocks.iter();
-    let wrong = clocks.filter(|(_, clock)| is_too_far(scenario, clock.rate_ppm.into()));
+    let wrong = clocks.filter(|(host, _)| is_too_far(scenario, host, 0));
     wrong.map(|(host, _)| host.as_str())
 }
 
@@ -208,15 +208,20 @@ fn of_fault(scenario: &Scenario, fault: &Fault) -> Option<Assumption> {
     let broken = |is_broken: bool, assumption| is_broken.then_some(assumption);
     match &fault.kind {
         FaultKind::ClockJump(it) => broken(strikes_a_node && it.by.max.0 > 0, Assumption::Clock),
-        FaultKind::ClockRate(it) => broken(is_too_far(scenario, it.ppm.into()), Assumption::Clock),
+        FaultKind::ClockRate(it) => {
+            let is_far = it.host.0.iter().any(|host| is_too_far(scenario, host, it.ppm.into()));
+            broken(is_far, Assumption::Clock)
+        }
         FaultKind::ClockSlew(it) => {
             let length_ns = match (fault.at.clone(), fault.until, fault.lasts) {
                 (At::Time(at), Some(until), _) => until.0.saturating_sub(at.max.0),
                 (_, _, lasts) => lasts.map_or(1, |lasts| lasts.min.0),
             };
             let ppm = |by: SignedSpan| i128::from(by.0) * 1_000_000 / i128::from(length_ns.max(1));
-            let is_steep = [it.by.min, it.by.max].iter().any(|by| is_too_far(scenario, ppm(*by)));
-            broken(is_steep, Assumption::Clock)
+            let rates_ppm = [it.by.min, it.by.max].map(ppm);
+            let is_steep =
+                |host: &String| rates_ppm.iter().any(|it| is_too_far(scenario, host, *it));
+            broken(it.host.0.iter().any(is_steep), Assumption::Clock)
         }
         FaultKind::Delete(_) => Some(Assumption::Operator),
         FaultKind::Evict(_) | FaultKind::Swap(_) => Some(Assumption::Memory),
@@ -264,10 +269,12 @@ fn of_fault(scenario: &Scenario, fault: &Fault) -> Option<Assumption> {
     }
 }
 
-/// Returns true if a clock of this rate departs from true time by more than half the drift that a
-/// lease allows for.
-fn is_too_far(scenario: &Scenario, ppm: i128) -> bool {
-    ppm.unsigned_abs() > u128::from(scenario.lock.drift.share_ppm / 2)
+/// Returns true if the clock of `host`, which a fault makes `extra_ppm` faster than usual, departs from
+/// true time by more than half the drift that a lease allows for.
+fn is_too_far(scenario: &Scenario, host: &str, extra_ppm: i128) -> bool {
+    let usual_ppm = scenario.cluster.clocks.get(host).map_or(0, |clock| clock.rate_ppm);
+    (i128::from(usual_ppm) + extra_ppm).unsigned_abs()
+        > u128::from(scenario.lock.drift.share_ppm / 2)
 }
 
 fn keeps_everything(scenario: &Scenario, host: &str) -> bool {

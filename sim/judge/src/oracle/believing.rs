@@ -43,7 +43,7 @@ impl Facts {
     fn told_of_deadline(&mut self, id: AttemptId) {
         let is_believed = self.beliefs.is_believed(id, self.now_ns);
         let Some(attempt) = self.leases.get_mut(id) else { return };
-        attempt.delivered = true;
+        attempt.delivered_ns = attempt.delivered_ns.min(self.now_ns);
         // A client that delivers a lease that is over has not looked at the clock.
         if is_believed {
             attempt.checked_ns = self.now_ns;

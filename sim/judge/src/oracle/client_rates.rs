@@ -14,16 +14,16 @@ pub(super) struct ClientRates {
 
 impl ClientRates {
     pub(super) fn of(scenario: &Scenario) -> Self {
-        let is_client = |name: &str| scenario.clients.iter().any(|client| client.id == name);
-        let clocks = scenario.cluster.clocks.iter();
-        let constant = clocks.filter(|(name, _)| is_client(name)).map(|(_, it)| it.rate_ppm);
-        let changed = scenario.faults.iter().filter_map(|fault| match &fault.kind {
-            FaultKind::ClockRate(it) => {
-                it.host.0.iter().any(|name| is_client(name)).then_some(it.ppm)
-            }
+        let faults = scenario.faults.iter().filter_map(|fault| match &fault.kind {
+            FaultKind::ClockRate(it) => Some(it),
             _ => None,
         });
-        let rates_ppm = constant.chain(changed).map(i64::from);
+        let rates_ppm = scenario.clients.iter().flat_map(|client| {
+            let usual_ppm = scenario.cluster.clocks.get(&client.id).map_or(0, |it| it.rate_ppm);
+            let of_client = faults.clone().filter(|it| it.host.0.contains(&client.id));
+            let extra_ppm = [0].into_iter().chain(of_client.map(|it| it.ppm));
+            extra_ppm.map(move |extra_ppm| i64::from(usual_ppm) + i64::from(extra_ppm))
+        });
         rates_ppm.fold(Self { slowest_ppm: 0, fastest_ppm: 0 }, |rates, ppm| Self {
             slowest_ppm: rates.slowest_ppm.min(ppm),
             fastest_ppm: rates.fastest_ppm.max(ppm),

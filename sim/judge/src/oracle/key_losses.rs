@@ -5,7 +5,7 @@ use super::ground::NEVER;
 use super::leases::Attempt;
 use crate::history::{AttemptId, ClientId, NodeId, Writer};
 
-/// Time after the grant for which a lease is not watched: at least this long, and this fraction of
+/// Time after its delivery for which a lease is not watched: at least this long, and this fraction of
 /// its TTL.
 const UNWATCHED_LEAST_NS: u64 = 50_000_000;
 const UNWATCHED: u64 = 20;
@@ -63,6 +63,6 @@ pub(super) fn has_had(
     };
     let unwatched_ns = UNWATCHED_LEAST_NS.max(attempt.ttl_ns / UNWATCHED);
     let is_watched =
-        has_passed(attempt.decided_ns, unwatched_ns.saturating_add(facts.setting.notice_ns));
+        has_passed(attempt.delivered_ns, unwatched_ns.saturating_add(facts.setting.notice_ns));
     is_watched && has_passed(since_ns, bound_ns)
 }

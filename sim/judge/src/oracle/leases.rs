@@ -90,8 +90,8 @@ pub(super) struct Attempt {
     pub round: Round,
     /// Nodes whose keys were set again after the grant and do not count yet.
     pub repaired: NodeIds,
-    /// True if the application received the lease.
-    pub delivered: bool,
+    /// Time at which the application received the lease; [`NEVER`] if it did not.
+    pub delivered_ns: u64,
     /// Total time for which the process may have run at a use of the lease that is excused by the
     /// stop during which the lease ended; `None` if it ended during none.
     pub excused_ns: Option<u64>,
@@ -124,7 +124,7 @@ const BLANK: Attempt = Attempt {
     basis: Basis::NOTHING,
     round: Round::NONE,
     repaired: NodeIds::EMPTY,
-    delivered: false,
+    delivered_ns: NEVER,
     excused_ns: None,
     checked_ns: 0,
     settled: false,

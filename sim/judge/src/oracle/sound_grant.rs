@@ -91,10 +91,9 @@ impl SoundGrant {
         let since_t1_ns =
             facts.by_clock_of(id.client, facts.now_ns.saturating_sub(attempt.began_ns));
         // The first SET may wait for a connection. And a process may stop between its last look at the
-        // clock and the SET.
-        let may_be_late = op == OpKind::Set
-            && (since_t1_ns <= facts.setting.node_timeout_ns
-                || facts.processes.runs_since_ns(id.client) == facts.now_ns);
+        // clock and the command.
+        let may_be_late = op == OpKind::Set && since_t1_ns <= facts.setting.node_timeout_ns
+            || facts.processes.runs_since_ns(id.client) == facts.now_ns;
         if !may_be_late && !self.0.is_violated() {
             self.0 = violated(facts, id, |it| it.round.basis.began_ns);
         }

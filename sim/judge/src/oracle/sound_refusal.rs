@@ -4,8 +4,8 @@
 //! because of keys of one other attempt, or another task of the same client has the lease: the client
 //! knows that, whatever the nodes show. If any attempt of a run reports `Taken`, some attempt of
 //! the run was granted the lock; this rule does not apply if a fault began, if an attempt was
-//! cancelled, too slow or refused by quarantine, if a client's clock is so fast that a round trip
-//! exceeds the node timeout, or if clients have different lists of nodes or two names of one. And a
+//! cancelled, too slow or refused by quarantine, or lacked answers while connections opened or because
+//! its client's clock is so fast that a round trip exceeds the node timeout, or if clients have different lists of nodes or two names of one. And a
 //! client that asks at once (`try_acquire`) does not stop at a split vote before its attempts are
 //! used up.
 //!
@@ -48,7 +48,7 @@ impl SoundRefusal {
     /// Judges the first settlement of an attempt.
     pub(super) fn settled(&mut self, facts: &Facts, id: AttemptId, outcome: Settlement) {
         match outcome {
-            Settlement::TooFewNodes if is_impatient(facts, id) => self.grant_or_excuse_seen = true,
+            Settlement::TooFewNodes if is_cut_short(facts, id) => self.grant_or_excuse_seen = true,
             Settlement::Split | Settlement::Taken | Settlement::TooFewNodes => {}
             Settlement::Cancelled
             | Settlement::Granted
@@ -127,13 +127,16 @@ fn is_held_here(facts: &Facts, id: AttemptId) -> bool {
     let newest = tasks.filter(|task| *task != id.client).filter_map(|it| facts.leases.newest(it));
     newest.into_iter().any(|other| {
         let attempt = facts.leases.get(other);
-        let is_granted = attempt.is_some_and(|it| it.decided_ns != NEVER && !it.delivered);
+        let is_granted =
+            attempt.is_some_and(|it| it.decided_ns != NEVER && it.delivered_ns == NEVER);
         let is_open = attempt.is_some_and(|it| it.finished_ns == NEVER);
         is_open && is_granted || facts.beliefs.is_believed(other, facts.now_ns)
     })
 }
 
-/// Returns true if a round trip to a node exceeds the node timeout by the client's clock alone.
-fn is_impatient(facts: &Facts, id: AttemptId) -> bool {
-    facts.setting.members(id.client).iter().any(|node| facts.times_out_early(id.client, node))
+/// Returns true if answers to `id` can come too late though no fault delays them: its first connections
+/// had to open, or a round trip exceeds the node timeout by the client's clock alone.
+fn is_cut_short(facts: &Facts, id: AttemptId) -> bool {
+    let mut members = facts.setting.members(id.client).iter();
+    !facts.setting.warm || members.any(|node| facts.times_out_early(id.client, node))
 }

@@ -52,7 +52,7 @@ impl Facts {
     /// that was decided.
     fn lease_ends_ns(&self, id: AttemptId) -> Option<u64> {
         let attempt = self.leases.get(id)?;
-        let ends_ns = if attempt.delivered {
+        let ends_ns = if attempt.delivered_ns != NEVER {
             self.beliefs.until_ns(id)?
         } else if attempt.decided_ns != NEVER {
             let host = self.setting.client_host(id.client);

@@ -22,6 +22,12 @@ fn clocks_are_bounded_by_half_the_drift() {
     assert_eq!(broken("[cluster.clocks]\nA = { rate-ppm = 5000 }"), "none");
     assert_eq!(broken("[cluster.clocks]\nA = { rate-ppm = -5001 }"), "clock");
     assert_eq!(fault("clock-rate = { host = \"c1\", ppm = 6000 }"), "clock");
+    let base = "[cluster.clocks]\nA = { rate-ppm = 3000 }\n[[fault]]\nid = \"f\"\nat = \"1s\"\n";
+    let both = |fault: &str| broken(&format!("{base}{fault}"));
+    assert_eq!(both("clock-rate = { host = \"A\", ppm = 2000 }"), "none");
+    assert_eq!(both("clock-rate = { host = \"A\", ppm = 2001 }"), "clock");
+    assert_eq!(both("clock-rate = { host = \"B\", ppm = 2001 }"), "none");
+    assert_eq!(both("until = \"2s\"\nclock-slew = { host = \"A\", by = \"3ms\" }"), "clock");
     assert_eq!(fault("until = \"2s\"\nclock-slew = { host = \"A\", by = \"5ms\" }"), "none");
     assert_eq!(fault("until = \"2s\"\nclock-slew = { host = \"A\", by = \"6ms\" }"), "clock");
 }

@@ -9,7 +9,7 @@ use lock_judge::scenario::{
 };
 
 use super::Sketch;
-use crate::explore::assumptions::{Assumption, dies, longest_key};
+use crate::explore::assumptions::{Assumption, Assumptions, dies, longest_key};
 use crate::explore::limits;
 
 const FAULTS_MAX: u64 = 8;
@@ -89,6 +89,11 @@ impl Sketch {
         let chance = if self.dice.percent(10) { self.dice.pick(&CHANCES) } else { Chance::CERTAIN };
         let fault = Fault { id, at, until, lasts, every, times, chance, enabled: true, kind };
         self.plan.faults.push(fault);
+        let breaks_clocks = Assumptions::broken_by(&self.plan).has(Assumption::Clock);
+        if breaks_clocks && !self.may_break(Assumption::Clock) {
+            // The fault's rate is too much on top of the clock's usual one.
+            self.plan.faults.pop();
+        }
     }
 
     /// Returns a time at which a fault begins, or a range of them.

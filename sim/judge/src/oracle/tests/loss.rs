@@ -140,3 +140,16 @@ fn a_push_and_a_reply_may_each_wait_for_a_sync() {
     tale.scenario.cluster.disk.sync_takes = Span::from_ms(300);
     assert!(tale.at(2_275 + 600).loses(C1).finds(SoundLoss).is_violated());
 }
+
+#[test]
+fn a_lease_is_watched_from_its_delivery_on() {
+    let judged = |delivered_ms| {
+        let mut tale = Tale::new();
+        tale.begins(C1).at(1).sets(C1, "ABC").at(2).decides(C1, "ABC");
+        tale.at(delivered_ms).delivers(C1);
+        tale.at(3_000).ends_key(C1, "ABC", KeyEnd::Evicted, Writer::Nobody);
+        tale.at(3_400).loses(C1).finds(SoundLoss)
+    };
+    assert!(judged(2).is_violated());
+    assert_eq!(judged(2_900), Judgement::Holds);
+}

@@ -4,6 +4,7 @@ use super::tale::{C1, C1_AGAIN, C2, C3, Tale, host, node};
 use crate::history::{AttemptId, ClockKind, EventKind, FaultId, OpKind, Settlement};
 use crate::oracle::Judgement;
 use crate::scenario::Property::SoundRefusal;
+use crate::scenario::Start;
 
 /// C1 tries at 1 s while C2 and C3 have keys on the nodes of `theirs`, and settles with `outcome`.
 fn turned_away(theirs: [&str; 2], outcome: Settlement) -> Tale {
@@ -69,6 +70,17 @@ fn a_server_with_two_names_may_refuse_them_for_two_owners() {
     tale.begins(C2).sets(C2, "ABC").begins(C3).at(1_000).begins(C1);
     tale.is_refused(C1, C2, "ABC").unlocks(C2, "A").sets(C3, "A").is_refused(C1, C3, "A");
     assert_eq!(tale.settles(C1, Settlement::Taken).finds(SoundRefusal), Judgement::Holds);
+}
+
+#[test]
+fn an_answer_too_late_on_a_cold_connection_excuses_no_grant() {
+    let judged = |start| {
+        let mut tale = turned_away(["ABC", "DE"], Settlement::Taken);
+        tale.scenario.cluster.connections = start;
+        tale.settles(C2, Settlement::TooFewNodes).finds(SoundRefusal)
+    };
+    assert!(judged(Start::Warm).is_violated());
+    assert_eq!(judged(Start::Cold), Judgement::Holds);
 }
 
 #[test]

@@ -198,6 +198,6 @@ pub struct ClockBy {
 pub struct ClockRate {
     /// Hosts of the clocks.
     pub host: HostNames,
-    /// Rate relative to true time, in parts per million; positive is faster.
+    /// Rate relative to the clock's usual rate, in parts per million; positive is faster.
     pub ppm: i32,
 }
