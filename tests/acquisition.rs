@@ -215,3 +215,28 @@ fn every_weaker_wording_is_unsafe_and_the_page_says_how() {
 fn prints_the_counterexamples() {
     sections().iter().for_each(|section| println!("{section}"));
 }
+
+#[test]
+#[ignore = "takes long; `ci/full` runs it"]
+fn wider_two_attempts_of_one_client_around_a_restart_are_safe() {
+    let terms = Terms { ttl: 3, drift: 1 };
+    let bounds = Bounds { terms, attempts: [2, 0], ticks: 2, restarts: 1, ..BOUNDS };
+    assert_safe(bounds, [299_109, 976_169, 27]);
+}
+
+#[test]
+#[ignore = "takes long; `ci/full` runs it"]
+fn wider_two_attempts_of_one_client_around_two_losses_are_safe() {
+    assert_safe(
+        Bounds { attempts: [2, 0], ticks: 2, losses: 2, ..BOUNDS },
+        [1_780_501, 5_732_014, 27],
+    );
+}
+
+#[test]
+#[ignore = "takes long; `ci/full` runs it"]
+fn wider_two_attempts_of_one_client_around_both_faults_are_safe() {
+    let terms = Terms { ttl: 3, drift: 1 };
+    let bounds = Bounds { terms, attempts: [2, 0], ticks: 2, restarts: 1, losses: 1, ..BOUNDS };
+    assert_safe(bounds, [8_424_866, 29_572_139, 30]);
+}
