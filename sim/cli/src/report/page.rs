@@ -74,11 +74,7 @@ fn setting(result: &CaseResult) -> String {
         let (names, workers) = (nodes.join(", "), text::list(&workers));
         return format!("{masters} ({names}). Workers: {workers}.");
     }
-    let clients: Vec<String> = scenario
-        .clients
-        .iter()
-        .map(|client| format!("{} ({})", client.id, client.subject))
-        .collect();
+    let clients: Vec<String> = scenario.clients.iter().map(client).collect();
     let mut setting = format!(
         "{masters} ({}), TTL {}, messages take {}, node timeout {}",
         nodes.join(", "),
@@ -91,6 +87,15 @@ fn setting(result: &CaseResult) -> String {
         setting += &format!(", restart guard {}", guard(scenario));
     }
     setting + &format!(". Clients: {}.", text::list(&clients))
+}
+
+/// Describes a client: what it runs, and its own TTL if it has one.
+fn client(client: &Client) -> String {
+    let ttl = client.ttl.map(|ttl| format!(", TTL {}", text::length(ttl.0))).unwrap_or_default();
+    match &client.task_of {
+        Some(process) => format!("{} (a task of {process}{ttl})", client.id),
+        None => format!("{} ({}{ttl})", client.id, client.subject),
+    }
 }
 
 /// Describes the promise that the clients were given about the masters' memory. The scenario may

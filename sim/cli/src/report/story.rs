@@ -106,6 +106,10 @@ fn introduce(timeline: &Timeline<'_>, attempt: &Attempt) -> Clause {
         return Clause::at(attempt.began, format!("{name}, begun at {from}: {how}"));
     };
     let mut told = format!("{name} = {client}’s lease");
+    let process = timeline.scenario.client(attempt.id.client).and_then(|it| it.task_of.as_ref());
+    if let Some(process) = process {
+        told += &format!(" ({client} is a task of {process})");
+    }
     if !attempt.counted.is_empty() {
         told += &format!(", counted on {}", text::list(&timeline.nodes_of(attempt.counted)));
     }

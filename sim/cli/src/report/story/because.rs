@@ -33,8 +33,20 @@ pub(super) fn shared_nodes(
     }
     let voted = (shared & NodeIds::first(timeline.scenario.cluster.nodes.len())).iter();
     let believed = believed_because(timeline, violation, first, at_ns);
-    let mut told =
-        grouped(timeline, voted.map(|node| one_node(timeline, (first, second), node, &believed)));
+    let executed = |attempt: &Attempt, node| {
+        let vote = vote(timeline, attempt.id, node).and_then(|command| command.executed);
+        vote.map(|(at, _)| at.event)
+    };
+    let both = voted.map(|node| {
+        // The lease that was granted later may have been the first on this node.
+        match (executed(first, node), executed(second, node)) {
+            (Some(one), Some(other)) if other < one => {
+                one_node(timeline, (second, first), node, "")
+            }
+            _ => one_node(timeline, (first, second), node, &believed),
+        }
+    });
+    let mut told = grouped(timeline, both);
     let names = text::list(&timeline.nodes_of(shared));
     told.push(Clause::new(format!("so {names} voted for both, one after the other")));
     told
