@@ -140,7 +140,7 @@ fn is_good(facts: &Facts, id: AttemptId, attempt: &Attempt, node: NodeId) -> boo
     let let_go_ns = facts.reach.let_go_ns(id.client, node);
     let redialled_ns =
         let_go_ns.max(facts.processes.runs_since_ns(id.client)).saturating_add(heal_ns);
-    let may_be_closed = (let_go_ns..redialled_ns).contains(&attempt.began_ns);
+    let may_be_closed = let_go_ns <= facts.now_ns && attempt.began_ns < redialled_ns;
     let may_answer = may_be_written
         && facts.answers_in_time(id.client, node)
         && !may_be_closed
