@@ -237,6 +237,6 @@ fn wider_two_attempts_of_one_client_around_two_losses_are_safe() {
 #[ignore = "takes long; `ci/full` runs it"]
 fn wider_two_attempts_of_one_client_around_both_faults_are_safe() {
     let terms = Terms { ttl: 3, drift: 1 };
-    let bounds = Bounds { terms, attempts: [2, 0], ticks: 2, restarts: 1, losses: 1, ..BOUNDS };
+    let bounds = Bounds { terms, attempts: [2, 0], ticks: 2, restarts: 1, losses: 1 };
     assert_safe(bounds, [8_424_866, 29_572_139, 30]);
 }

@@ -74,7 +74,8 @@ pub struct Oracle {
     counters: Counters,
     faults_begun: FaultIds,
     measures: Measures,
-    facts: Facts,
+    /// In a box, because an oracle is moved several times before a run begins.
+    facts: Box<Facts>,
     writes: Writes,
     exclusive_section: ExclusiveSection,
     section_within_lease: SectionWithinLease,
@@ -105,7 +106,7 @@ impl Oracle {
             counters: Counters::default(),
             faults_begun: FaultIds::EMPTY,
             measures: Measures::new(),
-            facts: Facts::new(scenario),
+            facts: Box::new(Facts::new(scenario)),
             writes: Writes::new(),
             exclusive_section: ExclusiveSection::new(),
             section_within_lease: SectionWithinLease::new(),
