@@ -2,6 +2,7 @@
 //! after a node was unreachable.
 
 mod clocks;
+mod half_open;
 
 use super::tale::{C1, C2, MS, PROBE, Tale, node};
 use crate::history::{
@@ -190,34 +191,6 @@ fn a_client_that_may_have_let_go_of_its_connection_dials_again() {
     assert!(unanswered(deaf, 500, 4_000).is_violated());
     assert_eq!(unanswered(deaf, 501, 3_000 + 2_064), Judgement::Vacuous);
     assert!(unanswered(deaf, 501, 3_000 + 2_065).is_violated());
-}
-
-#[test]
-fn a_request_on_a_connection_that_a_silent_partition_cut_is_lost() {
-    let cut = "partition = { between = [['C'], ['c1']], one-way = false, lost = 'silent' }";
-    assert_eq!(unanswered(cut, 100, 3_000 + 2_064), Judgement::Vacuous);
-    assert!(unanswered(cut, 100, 3_000 + 2_065).is_violated());
-}
-
-#[test]
-fn a_request_on_a_half_open_connection_to_a_new_process_is_lost() {
-    let story = |restarts: bool, fault: &str, until_ms: u64| {
-        let mut tale = Tale::new();
-        tale.with_fault(fault).tell(EventKind::FaultBegan { fault: FaultId(0) });
-        grants_without_answer(&mut tale);
-        if restarts {
-            tale.at(50).tell(EventKind::NodeDown { node: node('C'), power: false });
-            tale.at(51).tell(EventKind::NodeUp { node: node('C'), incarnation: 1 });
-        }
-        // The client still waits for the answer to its SET, and cannot dial again afterwards.
-        tale.at(100).releases(C1).unlocks(C1, "ABD");
-        tale.at(until_ms).finds(Tidy)
-    };
-    let deaf = "partition = { between = [['C'], ['c1']], one-way = true, lost = 'silent' }";
-    assert!(story(false, deaf, 9_000).is_violated(), "the release is executed");
-    assert!(!story(true, deaf, 9_000).is_violated());
-    let another = "partition = { between = [['C'], ['c2']], one-way = true, lost = 'silent' }";
-    assert!(story(true, another, 9_000).is_violated(), "the client hears of the end");
 }
 
 #[test]
