@@ -22,7 +22,7 @@
 //! - for each node: [`Setting::heal_ns`](super::setting::Setting) after it becomes reachable (see
 //!   [`Reach`](super::reach::Reach)), the end of its quarantine, which excuses no longer than the
 //!   bound, and the end of each key of a client that cannot be granted the lock, because it counts
-//!   no majority, or that cannot release the key, also because it is stopped. The bound begins with the first majority that is
+//!   no majority, or that cannot release the key, also because it is stopped or has just continued. The bound begins with the first majority that is
 //!   available. Without a majority nothing is judged.
 //!
 //! So a livelock of ordinary clients violates the property, with or without a probe: for example,
@@ -268,8 +268,8 @@ fn free_since_ns(facts: &Facts, client: ClientId, node: NodeId) -> u64 {
     }
 }
 
-/// Returns true if the key on `node` belongs to a client that is stopped, counts no majority of nodes,
-/// or cannot reach `node` to release it.
+/// Returns true if the key on `node` belongs to a client that is stopped, or has not had the time to
+/// release it since; that counts no majority of nodes, or cannot reach `node`.
 fn is_stranded(facts: &Facts, node: NodeId) -> bool {
     let Writer::Attempt(AttemptId { client, .. }) = facts.keys.writer(node) else { return false };
     if !facts.can_be(client, node) {
@@ -279,7 +279,10 @@ fn is_stranded(facts: &Facts, node: NodeId) -> bool {
     let counts = |node: &NodeId| facts.eligible[client][*node].since_ns <= facts.now_ns;
     let members = facts.setting.members(client);
     let mut counted = members.iter().filter(|node| reaches(node) && counts(node));
+    let runs_ns = facts.processes.runs_since_ns(client);
+    let releases_ns = runs_ns.saturating_add(facts.setting.release_ns);
     facts.processes.is_stopped(client)
+        || (runs_ns != 0 && runs_ns != NEVER && facts.now_ns < releases_ns)
         || !reaches(&node)
         || counted.nth(members.count() as usize / 2).is_none()
 }
