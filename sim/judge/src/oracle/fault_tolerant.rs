@@ -24,7 +24,7 @@ use super::facts::Facts;
 use super::ground::{NEVER, since};
 use super::leases::Attempt;
 use super::verdict::{Blame, Blamed, Judgement, Violation};
-use crate::history::{AttemptId, NodeId, NodeIds, Settlement};
+use crate::history::{AttemptId, ClockKind, NodeId, NodeIds, Settlement};
 
 /// Error of a time that is converted to another clock: both ends are whole nanoseconds.
 const ROUNDING_NS: u64 = 2;
@@ -81,8 +81,9 @@ fn took_too_long(facts: &Facts, id: AttemptId, attempt: &Attempt) -> bool {
     let elapsed_ns = facts.now_ns.saturating_sub(attempt.began_ns);
     let running_ns = elapsed_ns.saturating_sub(stopped_ns - attempt.stopped_before_ns);
     let by_rate_ns = facts.by_clock_of(id.client, running_ns);
-    // The clock's rate may have changed since T1.
-    let by_readings_ns = since(attempt.t1_local_ns, facts.lease_clock(id, attempt)).max(0) as u64;
+    // The clock's rate may have changed since T1. A wall clock may also have been set.
+    let reads_ns = since(attempt.t1_local_ns, facts.lease_clock(id, attempt)).max(0) as u64;
+    let by_readings_ns = if attempt.clock == ClockKind::Wall { by_rate_ns } else { reads_ns };
     by_rate_ns.min(by_readings_ns) > facts.setting.attempt_ns
 }
 

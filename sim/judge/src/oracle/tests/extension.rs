@@ -1,5 +1,7 @@
 //! Tests of extensions: beliefs, soundness, continuity and blame.
 
+mod stops;
+
 use super::tale::{C1, C2, C3, DRIFT_MS, MS, TTL_MS, Tale, host, node};
 use crate::history::{
     Answer, ClockKind, EventKind, HostId, KeyEnd, NodeIds, OpKind, RoundId, Settlement, Writer,
@@ -156,19 +158,6 @@ fn a_set_for_the_second_name_of_a_node_is_no_repair() {
     };
     assert_eq!(extended("B2", ["A", "B", "B2"]), Judgement::Holds);
     assert!(extended("B2", ["A", "B", "C"]).is_violated());
-}
-
-#[test]
-fn an_extension_may_be_reported_after_a_stop_and_not_decided_then() {
-    let reported = |runs_for_ms: u64| {
-        let mut tale = c1_holds();
-        tale.at(9_000).begins_extension(C1).retimes(C1, C1, "ABC");
-        tale.at(9_000 + runs_for_ms).stops(C1).at(12_000).continues(C1);
-        let until_ns = tale.extended_until_ns(C1);
-        tale.succeeds(C1, "ABC", until_ns).finds(SoundGrant)
-    };
-    assert_eq!(reported(0), Judgement::Holds);
-    assert!(reported(1).is_violated());
 }
 
 #[test]
