@@ -7,7 +7,9 @@
 use std::path::Path;
 
 use lock_judge::oracle::Judgement;
-use lock_judge::scenario::{Case, Cause, ExpectedBlame, Fault, FaultKind, Property, Verdict};
+use lock_judge::scenario::{
+    Case, Cause, ExpectedBlame, Fault, FaultKind, Property, RestartGuard, Verdict,
+};
 use redlock_sim::engine::event::Engine;
 use redlock_sim::library;
 
@@ -35,7 +37,7 @@ fn without_the_faults_that_are_not_blamed_it_stays() {
     for (case, property, blame) in expected_violations() {
         let mut without = case.clone();
         for fault in &mut without.scenario.faults {
-            let steers = steers(&case, fault) || is_made_up_for(fault, &blame);
+            let steers = steers(&case, fault) || is_made_up_for(&case, fault, &blame);
             fault.enabled &= steers || is_blamed(&case, fault, &blame);
         }
         let found = violating(&without, property);
@@ -53,10 +55,12 @@ fn steers(case: &Case, fault: &Fault) -> bool {
         || (case.scenario.name == "client-wall-clock-set-back" && fault.id == "slow")
 }
 
-/// Returns true for a restart in a violation that is blamed on different lists of nodes: it only keeps a
-/// node from refusing the client with the shorter list, and the restart guard makes up for it.
-fn is_made_up_for(fault: &Fault, blame: &ExpectedBlame) -> bool {
-    blame.includes("membership") && fault.kind.restarting().is_some()
+/// Returns true for a restart that the restart guard makes up for, and that only keeps a node from
+/// refusing a later client: one with a shorter list of nodes, or one that comes after the delay that was
+/// promised, while a slow clock would have kept the key.
+fn is_made_up_for(case: &Case, fault: &Fault, blame: &ExpectedBlame) -> bool {
+    let is_delayed = case.scenario.lock.restart_guard == RestartGuard::DelayedRestart;
+    fault.kind.restarting().is_some() && (is_delayed || blame.includes("membership"))
 }
 
 /// Returns every violation that is expected for all seeds and blamed on something, with its blame.
