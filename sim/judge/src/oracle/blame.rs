@@ -46,7 +46,7 @@
 //! that ended can be set again later.
 
 use super::facts::Facts;
-use super::ground::{MS_NS, NEVER, since};
+use super::ground::{MS_NS, NEVER, exceeds, since};
 use super::leases::{Attempt, Basis, KeyLife};
 use super::verdict::{Blame, Blamed, Judgement, Violation};
 use crate::history::{AttemptId, HostId, KeyEnd, NodeId, NodeIds, Writer};
@@ -184,7 +184,7 @@ fn outlived(
     if !is_over {
         return None;
     }
-    let gained_ns = key.node_gained_ns(later.timed_ns, later.timed_wall_ns);
+    let gained_ns = key.node_gained_ns((later.timed_ns, later.timed_wall_ns));
     let node_gained_ns = if is_extended { 0 } else { gained_ns };
     let ended_local_ns = facts.lease_clock(id, attempt);
     Some(KeyLife { ended_ns: facts.now_ns, ended_local_ns, node_gained_ns, ..*key })
@@ -240,8 +240,7 @@ pub(super) fn of_exposure(facts: &Facts, id: AttemptId, from_ns: u64) -> Blamed 
     let gained_ns = lease_ns.saturating_sub(since(basis.began_ns, facts.now_ns));
     let is_early =
         since(basis.began_ns, from_ns) < since(basis.t1_local_ns, attempt.deadline_local_ns);
-    let allowed_ns = i64::try_from(basis.drift_ns).unwrap_or(i64::MAX);
-    if is_early && gained_ns > allowed_ns {
+    if is_early && exceeds(gained_ns, basis.drift_ns) {
         return Blamed::just(Blame::Clock(facts.setting.client_host(id.client)));
     }
     of_one_lease_in_use(facts, id, from_ns)

@@ -22,8 +22,9 @@
 //! - for each node: [`Setting::heal_ns`](super::setting::Setting) after it becomes reachable (see
 //!   [`Reach`](super::reach::Reach)), the end of its quarantine, which excuses no longer than the
 //!   bound, and the end of each key of a client that cannot be granted the lock, because it counts
-//!   no majority, or that cannot release the key, also because it is stopped or has just continued. The bound begins with the first majority that is
-//!   available. Without a majority nothing is judged.
+//!   no majority, or that cannot release the key, also because it is stopped or has just continued.
+//!   The bound begins with the first majority that is available. Without a majority nothing is
+//!   judged.
 //!
 //! So a livelock of ordinary clients violates the property, with or without a probe: for example,
 //! if two clients split the nodes in lock step for longer than the bound. A history without a probe
@@ -49,7 +50,7 @@
 //! client is blamed.
 
 use super::facts::Facts;
-use super::ground::{NEVER, since};
+use super::ground::{NEVER, exceeds, since};
 use super::verdict::{Blame, Blamed, Judgement, Violation};
 use crate::history::{
     AttemptId, ClientId, ClientIds, CommandId, HostId, NodeId, Settlement, Writer,
@@ -341,19 +342,16 @@ fn of_own_clock(facts: &Facts, id: AttemptId, (from_ns, bound_ns): (u64, u64)) -
 }
 
 fn is_set_since(facts: &Facts, writer: AttemptId, node: NodeId, from_ns: u64) -> bool {
-    facts.leases.key(writer, node).is_some_and(|key| key.set_ns != NEVER && key.set_ns > from_ns)
+    let set_ns = facts.leases.key(writer, node).map_or(NEVER, |key| key.set_ns);
+    set_ns > from_ns && set_ns != NEVER
 }
 
-/// Returns true if the key of `writer` on `node` has lived for longer than by the node's clock, by more
-/// than the drift of its lease.
+/// Returns true if the key of `writer` on `node` has lived for longer than by the node's clock, by
+/// more than the drift of its lease.
 fn outlives(facts: &Facts, writer: AttemptId, node: NodeId) -> bool {
     let lease = facts.leases.key(writer, node).zip(facts.leases.get(writer));
-    lease.filter(|(_, attempt)| attempt.ttl_ns != u64::MAX).is_some_and(|(key, attempt)| {
-        let lived_ns = since(key.timed_ns, facts.now_ns);
-        let shown_ns = since(key.timed_wall_ns, facts.node_wall_ns(node));
-        let allowed_ns = i64::try_from(attempt.drift_ns).unwrap_or(i64::MAX);
-        lived_ns.saturating_sub(shown_ns) > allowed_ns
-    })
+    let now = (facts.now_ns, facts.node_wall_ns(node));
+    lease.is_some_and(|(key, attempt)| attempt.ttl_ns != u64::MAX && key.outlives(attempt, now))
 }
 
 /// Returns the master of `node` on which a key of an attempt other than `own` ended after `from_ns`,
@@ -364,8 +362,7 @@ fn outlived_on(facts: &Facts, own: AttemptId, node: NodeId, from_ns: u64) -> Opt
     others.find_map(|id| {
         let key = facts.leases.key(id, node).filter(|key| key.end.is_some())?;
         let attempt = facts.leases.get(id).filter(|attempt| attempt.ttl_ns != u64::MAX)?;
-        let allowed_ns = i64::try_from(attempt.drift_ns).unwrap_or(i64::MAX);
-        let is_late = key.ended_ns > from_ns && key.node_gained_ns < -allowed_ns;
+        let is_late = key.ended_ns > from_ns && exceeds(-key.node_gained_ns, attempt.drift_ns);
         is_late.then_some(key.ended_on)
     })
 }

@@ -135,6 +135,12 @@ impl Facts {
         blamed
     }
 
+    /// Returns the same for all nodes of the client of `id`, and for commands written from its T1 on.
+    pub(super) fn mismatched_since_t1(&self, id: AttemptId) -> Blamed {
+        let began_ns = self.leases.get(id).map_or(NEVER, |it| it.began_ns);
+        self.mismatched(id.client, self.setting.members(id.client), began_ns)
+    }
+
     /// Returns since when `node` has been available to `client`: the client has had the time to open a
     /// connection, and a round trip fits into the node timeout. [`NEVER`] if it is not available.
     pub(super) fn available_since_ns(&self, client: ClientId, node: NodeId) -> u64 {
@@ -250,11 +256,11 @@ impl Facts {
 
     /// Records that the key of `id` on `node` received another expiry.
     pub(super) fn retimed(&mut self, id: AttemptId, node: NodeId, expires_wall_ms: u64) {
-        let (now_ns, timed_wall_ns) = (self.now_ns, self.node_wall_ns(node));
+        let now @ (now_ns, timed_wall_ns) = (self.now_ns, self.node_wall_ns(node));
         let Some(attempt) = self.leases.get(id).copied() else { return };
         if let Some(key) = self.leases.key_mut(id, node).filter(|it| it.end.is_none()) {
-            key.outlived |= attempt.finished_ns <= now_ns
-                && key.outlives(&attempt, (now_ns, timed_wall_ns), now_ns);
+            let is_over = now_ns.saturating_sub(key.timed_ns) > attempt.ttl_ns;
+            key.outlived |= attempt.finished_ns <= now_ns && is_over && key.outlives(&attempt, now);
             (key.timed_ns, key.timed_wall_ns) = (now_ns, timed_wall_ns);
             key.promised_wall_ms = expires_wall_ms;
         }
@@ -279,7 +285,7 @@ impl Facts {
             key.end = Some(end);
             key.expiry_wall_ms = expires_wall_ms;
             key.ended_local_ns = ended_local_ns;
-            key.node_gained_ns = key.node_gained_ns(now_ns, wall_ns);
+            key.node_gained_ns = key.node_gained_ns((now_ns, wall_ns));
         }
     }
 

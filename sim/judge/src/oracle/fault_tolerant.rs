@@ -8,8 +8,9 @@
 //!   its answers was outstanding. A restart behind a proxy that took an answer along cuts it off,
 //!   too, until the client must have noticed.
 //! - The attempt ended before the node timeout had passed, and the client could reach the node for
-//!   long enough to have a working connection, which is not half open since a silent partition, and
-//!   which the client has not closed for lack of an older answer.
+//!   long enough to have a working connection. The connection is not half open since a silent
+//!   partition, and the client has not closed it for lack of an older answer, not even during the
+//!   attempt.
 //!
 //! Attempts that their caller cancelled are not judged, nor are attempts during which the process
 //! was stopped. Blame: the client's clock, if it gained more than the drift that the lease allows
@@ -21,7 +22,7 @@
 //! the client's clock, without stops: one node timeout for each node, two round trips and 10 ms.
 
 use super::facts::Facts;
-use super::ground::{NEVER, since};
+use super::ground::{NEVER, exceeds, since};
 use super::leases::Attempt;
 use super::verdict::{Blame, Blamed, Judgement, Violation};
 use crate::history::{AttemptId, ClockKind, NodeId, NodeIds, Settlement};
@@ -99,7 +100,7 @@ fn of_refusal(facts: &Facts, id: AttemptId, attempt: &Attempt) -> Option<Blamed>
     }
     let lease_ns = since(attempt.t1_local_ns, facts.lease_clock(id, attempt));
     let gained_ns = lease_ns.saturating_sub(since(attempt.began_ns, facts.now_ns));
-    let by_clock = gained_ns > i64::try_from(attempt.drift_ns).unwrap_or(i64::MAX)
+    let by_clock = exceeds(gained_ns, attempt.drift_ns)
         || good.iter().any(|node| facts.times_out_early(id.client, node));
     let client = facts.setting.client_host(id.client);
     Some(match () {

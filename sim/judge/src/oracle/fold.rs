@@ -152,9 +152,7 @@ impl Oracle {
             (OpKind::Set, Answer::No) => {
                 self.counters.contended += 1;
                 if let Some(key) = facts.leases.key_mut(attempt, node) {
-                    let first = key.refused_for[0];
-                    key.refused_for =
-                        [if first == Writer::Nobody { before } else { first }, before];
+                    key.refused(before);
                 }
             }
             (OpKind::GetSet, Answer::Yes | Answer::No) if changed => {

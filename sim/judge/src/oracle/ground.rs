@@ -6,6 +6,11 @@ pub(super) const NEVER: u64 = u64::MAX;
 /// A millisecond in nanoseconds.
 pub(super) const MS_NS: u64 = 1_000_000;
 
+/// Returns true if a clock that has gained `gained_ns` is further ahead than a lease's drift allows.
+pub(super) fn exceeds(gained_ns: i64, drift_ns: u64) -> bool {
+    u64::try_from(gained_ns).is_ok_and(|gained_ns| gained_ns > drift_ns)
+}
+
 /// Returns `to_ns` minus `from_ns`; negative if a clock was set back.
 pub(super) fn since(from_ns: u64, to_ns: u64) -> i64 {
     (to_ns as i64).saturating_sub(from_ns as i64)

@@ -1,6 +1,6 @@
 //! Facts about every attempt, and about its lease if it was granted.
 
-use super::ground::{MS_NS, NEVER, since};
+use super::ground::{MS_NS, NEVER, exceeds, since};
 use crate::history::{
     AttemptId, ClientId, ClockKind, CommandId, HostId, Id, KeyEnd, NodeId, NodeIds, Writer,
 };
@@ -141,8 +141,8 @@ pub(super) struct KeyLife {
     pub answered_ns: u64,
     /// True if the answer was an error.
     pub failed: bool,
-    /// Writers of the keys that first and last made the node refuse the SET: it receives a SET for each
-    /// of its names.
+    /// Writers of the keys that first and last made the node refuse the SET: it receives a SET for
+    /// each of its names.
     pub refused_for: [Writer; 2],
     /// Time at which the SET was executed; [`NEVER`] if it was not.
     pub set_ns: u64,
@@ -181,26 +181,27 @@ impl KeyLife {
         at_ns.saturating_sub(self.timed_ns) >= promised_ns
     }
 
-    /// Returns the time that the node's wall clock, which reads `wall_ns` at `at_ns`, has gained on true
-    /// time since the key was timed: not more than 0 if this did not shorten the key's life.
-    pub(super) fn node_gained_ns(&self, at_ns: u64, wall_ns: u64) -> i64 {
+    /// Returns the time that the node's wall clock, which reads `wall_ns` at `at_ns`, has gained on
+    /// true time since the key was timed: not more than 0 if this did not shorten the key's life.
+    pub(super) fn node_gained_ns(&self, (at_ns, wall_ns): (u64, u64)) -> i64 {
         let lived_ns = since(self.timed_ns, at_ns);
         let gained_ns = since(self.timed_wall_ns, wall_ns).saturating_sub(lived_ns);
         if self.has_lived(at_ns) { gained_ns.min(0) } else { gained_ns }
     }
 
-    /// Returns true if the key should have expired by `due_ns`, but now, at `now_ns`, the node's wall
-    /// clock reads `wall_ns` and has lost more than the drift of the lease.
-    pub(super) fn outlives(
-        &self,
-        attempt: &Attempt,
-        (now_ns, wall_ns): (u64, u64),
-        due_ns: u64,
-    ) -> bool {
-        let lived_ns = now_ns.saturating_sub(self.timed_ns) as i64;
-        let shown_ns = (wall_ns as i64).saturating_sub(self.timed_wall_ns as i64);
-        lived_ns.saturating_sub(shown_ns) > i64::try_from(attempt.drift_ns).unwrap_or(i64::MAX)
-            && due_ns.saturating_sub(self.timed_ns) > attempt.ttl_ns
+    /// Returns true if the node's wall clock, at `now` (true time and its reading), has lost more than
+    /// the drift of the lease since the key was timed.
+    pub(super) fn outlives(&self, attempt: &Attempt, now: (u64, u64)) -> bool {
+        exceeds(-self.node_gained_ns(now), attempt.drift_ns)
+    }
+
+    /// Records that the node refused the SET for a key of `writer`.
+    pub(super) fn refused(&mut self, writer: Writer) {
+        let [first, last] = &mut self.refused_for;
+        if *first == Writer::Nobody {
+            *first = writer;
+        }
+        *last = writer;
     }
 }
 

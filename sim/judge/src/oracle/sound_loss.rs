@@ -66,9 +66,7 @@ impl SoundLoss {
             if reads_ns < attempt.deadline_local_ns {
                 self.found.held();
                 if is_kept_by_a_majority(facts, id, attempt) {
-                    let members = facts.setting.members(id.client);
-                    let blamed = facts.mismatched(id.client, members, attempt.began_ns);
-                    self.violated(id, facts.now_ns, blamed);
+                    self.violated(facts, id, facts.now_ns, facts.mismatched_since_t1(id));
                 }
             }
         }
@@ -132,15 +130,13 @@ impl SoundLoss {
 
     /// Records that the client of `id` has not reported a loss since `from_ns`.
     fn late(&mut self, facts: &Facts, id: AttemptId, from_ns: u64) {
-        if !self.found.is_violated() {
-            let found = Violation::of_one(id, facts.now_ns, Blamed::NONE);
-            self.found = Judgement::Violated(Violation { from_ns, ..found });
-        }
+        self.violated(facts, id, from_ns, Blamed::NONE);
     }
 
-    fn violated(&mut self, id: AttemptId, at_ns: u64, blamed: Blamed) {
+    fn violated(&mut self, facts: &Facts, id: AttemptId, from_ns: u64, blamed: Blamed) {
         if !self.found.is_violated() {
-            self.found = Judgement::Violated(Violation::of_one(id, at_ns, blamed));
+            let found = Violation::of_one(id, facts.now_ns, blamed);
+            self.found = Judgement::Violated(Violation { from_ns, ..found });
         }
     }
 }

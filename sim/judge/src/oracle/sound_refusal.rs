@@ -2,12 +2,16 @@
 //!
 //! For each attempt whose outcome is `Taken`, a majority of the configured nodes refused its SET
 //! because of keys of one other attempt, or another task of the same client has the lease: the client
-//! knows that, whatever the nodes show. If any attempt of a run reports `Taken`, some attempt of
-//! the run was granted the lock; this rule does not apply if a fault began, if an attempt was
-//! cancelled, too slow or refused by quarantine, or lacked answers while connections opened or because
-//! its client's clock is so fast that a round trip exceeds the node timeout, or if clients have different lists of nodes or two names of one. And a
-//! client that asks at once (`try_acquire`) does not stop at a split vote before its attempts are
-//! used up.
+//! knows that, whatever the nodes show.
+//!
+//! If any attempt of a run reports `Taken`, some attempt of the run was granted the lock. This rule
+//! does not apply if a fault began, or if clients have different lists of nodes or two names of one.
+//! Nor does it if an attempt was cancelled, too slow or refused by quarantine, or lacked answers:
+//! while connections opened, or because its client's clock is so fast that a round trip exceeds the
+//! node timeout.
+//!
+//! And a client that asks at once (`try_acquire`) does not stop at a split vote before its attempts
+//! are used up.
 //!
 //! Judged are only clients that report `Taken` if another attempt holds the lock; most libraries
 //! report it if any node refused. Nothing excuses a false report, but it is blamed on the amnesia of
@@ -68,9 +72,7 @@ impl SoundRefusal {
         self.told.get_or_insert(id);
         self.found.held();
         if !is_taken(facts, id) && !is_held_here(facts, id) {
-            let began_ns = facts.leases.get(id).map_or(NEVER, |it| it.began_ns);
-            let blamed = facts.mismatched(id.client, facts.setting.members(id.client), began_ns);
-            self.violated(id, facts.now_ns, blamed);
+            self.violated(facts, id, facts.mismatched_since_t1(id));
         }
     }
 
@@ -80,7 +82,7 @@ impl SoundRefusal {
         let is_excused = self.grant_or_excuse_seen || self.has_faults;
         let must_be_granted = !is_excused && facts.setting.has_one_membership();
         if let Some(id) = self.told.filter(|_| must_be_granted) {
-            self.violated(id, facts.now_ns, Blamed::NONE);
+            self.violated(facts, id, Blamed::NONE);
         }
         for client in facts.setting.client_ids() {
             let (number, splits) = self.splits[client];
@@ -92,15 +94,15 @@ impl SoundRefusal {
                 && facts.setting.asks_at_once(client)
                 && facts.leases.is_newest(id)
             {
-                self.violated(id, facts.now_ns, Blamed::NONE);
+                self.violated(facts, id, Blamed::NONE);
             }
         }
         self.found
     }
 
-    fn violated(&mut self, id: AttemptId, at_ns: u64, blamed: Blamed) {
+    fn violated(&mut self, facts: &Facts, id: AttemptId, blamed: Blamed) {
         if !self.found.is_violated() {
-            self.found = Judgement::Violated(Violation::of_one(id, at_ns, blamed));
+            self.found = Judgement::Violated(Violation::of_one(id, facts.now_ns, blamed));
         }
     }
 }

@@ -70,9 +70,7 @@ impl SoundVotes {
             let members = facts.setting.members(id.client).iter();
             let mut kept = members.filter(|node| has_kept(facts, id, attempt, *node));
             if kept.any(|node| !possible.contains(node)) {
-                let members = facts.setting.members(id.client);
-                let blamed = facts.mismatched(id.client, members, attempt.began_ns);
-                self.violated(id, facts.now_ns, facts.now_ns, blamed);
+                self.violated(facts, id, facts.now_ns, facts.mismatched_since_t1(id));
             }
             self.found.held();
             let doubted_ns = PerNode::from_fn(|node| match before {
@@ -101,7 +99,7 @@ impl SoundVotes {
             };
             let wrong_ns = wrong_ns.max(attends_since_ns(facts, id.client));
             if wrong_ns != NEVER && has_had(facts, (id, attempt), wrong_ns, bound_ns) {
-                self.violated(id, wrong_ns, facts.now_ns, Blamed::NONE);
+                self.violated(facts, id, wrong_ns, Blamed::NONE);
             }
         }
     }
@@ -121,9 +119,9 @@ impl SoundVotes {
         self.found
     }
 
-    fn violated(&mut self, id: AttemptId, from_ns: u64, at_ns: u64, blamed: Blamed) {
+    fn violated(&mut self, facts: &Facts, id: AttemptId, from_ns: u64, blamed: Blamed) {
         if !self.found.is_violated() {
-            let found = Violation::of_one(id, at_ns, blamed);
+            let found = Violation::of_one(id, facts.now_ns, blamed);
             self.found = Judgement::Violated(Violation { from_ns, ..found });
         }
     }

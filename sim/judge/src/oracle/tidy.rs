@@ -22,11 +22,11 @@
 //!
 //! If a key that had ended on a node exists there again, the node is to blame: it forgot the
 //! release (amnesia). The same if the release was written at a time when a proxy may have taken
-//! another answer for the release's, because the node had restarted behind it. If the bound ends after the key's TTL, and the node's wall clock has lost
-//! more time than the drift of the lease, the clock is to blame: the key would have expired. The clock
-//! of the client is to blame if by it the release that the client owed to an unreachable node had
-//! expired.
-//! Otherwise only the client is to blame.
+//! another answer for the release's, because the node had restarted behind it. If the bound ends
+//! after the key's TTL, and the node's wall clock has lost more time than the drift of the lease, the
+//! clock is to blame: the key would have expired. The clock of the client is to blame if by it the
+//! release that the client owed to an unreachable node had expired. Otherwise only the client is to
+//! blame.
 
 use super::facts::Facts;
 use super::ground::NEVER;
@@ -135,9 +135,9 @@ impl Tidy {
         if due_ns < facts.now_ns && is_earlier {
             let (first, to_ns) = (self.whose[node], facts.now_ns);
             let mut blamed = self.forgetful(node);
-            if may_have_lost_the_release(facts, first, node) {
-                blamed.add(Blame::Amnesia(node.first_host()));
-            }
+            let finished_ns = facts.leases.get(first).map_or(NEVER, |it| it.finished_ns);
+            let without_release = facts.mismatched(first.client, NodeIds::just(node), finished_ns);
+            without_release.iter().for_each(|cause| blamed.add(cause));
             if outlives_its_ttl(facts, first, node, due_ns) {
                 blamed.add(Blame::Clock(facts.master(node)));
             }
@@ -152,13 +152,6 @@ impl Tidy {
     }
 }
 
-/// Returns true if the release of `id` may have been lost in a restart of `node` that a proxy hid,
-/// while the client took the answer to a later command for that of the release.
-fn may_have_lost_the_release(facts: &Facts, id: AttemptId, node: NodeId) -> bool {
-    let finished_ns = facts.leases.get(id).map_or(NEVER, |it| it.finished_ns);
-    facts.reach.may_be_mismatched(id.client, node, finished_ns, facts.setting.heal_ns)
-}
-
 /// Returns true if nothing but its expiry had to remove the key of `id` from `node` by `due_ns`, and
 /// the node's clock, which lost more than the drift of the lease, kept the key from expiring, now or
 /// when an extension re-timed it.
@@ -166,7 +159,8 @@ fn outlives_its_ttl(facts: &Facts, id: AttemptId, node: NodeId, due_ns: u64) -> 
     let (Some(key), Some(attempt)) = (facts.leases.key(id, node), facts.leases.get(id)) else {
         return false;
     };
-    key.outlived || key.outlives(attempt, (facts.now_ns, facts.node_wall_ns(node)), due_ns)
+    let is_over = due_ns.saturating_sub(key.timed_ns) > attempt.ttl_ns;
+    key.outlived || is_over && key.outlives(attempt, (facts.now_ns, facts.node_wall_ns(node)))
 }
 
 /// Returns the time by which the key of `id` has to be gone from `node`; [`NEVER`] while nothing
