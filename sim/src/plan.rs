@@ -97,11 +97,9 @@ impl Plan {
         let fleet_ns = scenario.fleet_max_ttl().0;
         let timeout_ns = scenario.lock.node_timeout.0;
         let faults = IdVec::from(planned_faults(&scenario, Draws::Least)?);
-        let last_ns = last_time_named(&scenario);
-        let end_ns = scenario
-            .run
-            .duration
-            .map_or(last_ns.saturating_add(10 * fleet_ns + 60_000_000_000), |it| it.0);
+        let latest_ns =
+            last_time_named(&scenario, fleet_ns).saturating_add(10 * fleet_ns + 60_000_000_000);
+        let end_ns = scenario.run.duration.map_or(latest_ns, |it| it.0);
         Ok(Self {
             is_drawn: is_drawn(&scenario),
             ops: clients::planned_ops(&scenario, &subjects, Draws::Least),
@@ -261,8 +259,8 @@ fn is_drawn(scenario: &Scenario) -> bool {
 }
 
 /// Returns the latest instant that the scenario names, plus the longest time that all steps take.
-fn last_time_named(scenario: &Scenario) -> u64 {
-    let steps = || scenario.clients.iter().flat_map(|client| &client.steps);
+fn last_time_named(scenario: &Scenario, ttl_ns: u64) -> u64 {
+    let steps = scenario.clients.iter().flat_map(|client| &client.steps);
     let all_steps = scenario.clients.iter().flat_map(Client::all_steps);
     let instants = all_steps.flat_map(|step| {
         let until = step.acquire.and_then(|acquire| acquire.until);
@@ -272,28 +270,29 @@ fn last_time_named(scenario: &Scenario) -> u64 {
         let lasts = fault.lasts.map(|lasts| lasts.max);
         [fault.last_start(), fault.until, lasts]
     });
-    let spans: u64 = steps().map(longest_ns).fold(0, u64::saturating_add);
+    let spans: u64 = steps.map(|step| longest_ns(step, ttl_ns)).fold(0, u64::saturating_add);
     instants.chain(faults).flatten().map(|span| span.0).max().unwrap_or(0).saturating_add(spans)
 }
 
-/// Returns the longest time that a step takes by its own values, with all its repetitions.
-fn longest_ns(step: &Step) -> u64 {
+/// Returns the longest time that a step takes by its own values, with all its repetitions. A
+/// section until the deadline may last for as long as the lease is kept alive, and a TTL more.
+fn longest_ns(step: &Step, ttl_ns: u64) -> u64 {
+    let acquiring = step.acquire.map_or(0, |acquire| {
+        let waits_ns = acquire.wait.map_or(0, |wait| wait.max.0);
+        waits_ns.saturating_add(acquire.keep_alive.map_or(0, |span| span.0))
+    });
     let held = match step.hold {
         Some(Hold::For { length, .. }) => length.max.0,
-        _ => 0,
+        Some(Hold::UntilDeadline) => ttl_ns,
+        None => 0,
     };
     let extending = step.extend.map_or(0, |extend| {
         extend.every.map_or(0, |every| every.max.0) * u64::from(extend.times.unwrap_or(1))
     });
     let repeated = step.repeat.as_ref().map_or(0, |repeat| {
-        // Each acquisition may also wait for as long as its limit allows.
-        let once = repeat.steps.iter().map(|it| longest_ns(it) + waits_ns(it));
+        let once = repeat.steps.iter().map(|step| longest_ns(step, ttl_ns));
         once.fold(0, u64::saturating_add).saturating_mul(repeat.times.max.into())
     });
     let slept = step.sleep.map_or(0, |span| span.max.0);
-    [extending, repeated, slept].into_iter().fold(held, u64::saturating_add)
-}
-
-fn waits_ns(step: &Step) -> u64 {
-    step.acquire.and_then(|acquire| acquire.wait).map_or(0, |wait| wait.max.0)
+    [acquiring, extending, repeated, slept].into_iter().fold(held, u64::saturating_add)
 }

@@ -15,7 +15,7 @@ mod transport;
 
 pub use contract::{
     Action, CommandKind, Delivered, FreshAttempt, Now, Patience, Profile, Reply, ReplyValue,
-    Request, Route, UNNUMBERED,
+    Request, Route, UNNUMBERED, Wanted,
 };
 pub use getset::GetSetClient;
 pub use php::PhpClient;
@@ -88,20 +88,13 @@ impl Subject {
         of_machine!(self, it => it.profile())
     }
 
-    /// Starts to acquire the lock; [`Action::AttemptDue`] follows. A subject that supports
-    /// keep-alive keeps its lease alive for `keep_alive_ns`.
-    pub fn acquire(
-        &mut self,
-        task: usize,
-        patience: Patience,
-        keep_alive_ns: Option<u64>,
-        now: Now,
-    ) {
+    /// Starts to acquire the lock; [`Action::AttemptDue`] follows.
+    pub fn acquire(&mut self, task: usize, wanted: Wanted, now: Now) {
         match self {
-            Self::GetSet(it) => it.acquire(patience),
-            Self::Php(it) => it.acquire(patience),
-            Self::Policy(it) => it.acquire(patience),
-            Self::Redlock(it) => it.acquire(task, patience, keep_alive_ns, now),
+            Self::GetSet(it) => it.acquire(wanted.patience),
+            Self::Php(it) => it.acquire(wanted.patience),
+            Self::Policy(it) => it.acquire(wanted.patience),
+            Self::Redlock(it) => it.acquire(task, wanted, now),
         }
     }
 

@@ -198,10 +198,11 @@ impl World {
         number
     }
 
-    /// Lets the time pass after the last event until the oracle can judge what is left, at most by
-    /// the grace period; then ends the history.
-    pub(crate) fn end(&mut self) {
-        if let Some(until_ns) = self.recorder.oracle().must_last_until_ns() {
+    /// Ends the history. If the clients are `done`, time passes before until the oracle can judge what
+    /// is left, at most by the grace period.
+    pub(crate) fn end(&mut self, done: bool) {
+        let until_ns = self.recorder.oracle().must_last_until_ns().filter(|_| done);
+        if let Some(until_ns) = until_ns {
             self.agenda.advance_to(until_ns.min(self.now_ns() + self.plan.grace_ns));
         }
         self.record(EventKind::Ended);

@@ -58,8 +58,8 @@ impl Engine {
     /// Runs the case with the seed `seed`; writes the events to `kept` if it is given.
     pub fn run(&mut self, seed: u64, kept: Kept<'_>) -> Outcome {
         self.begin(seed, kept.is_some());
-        run::run(self);
-        run::judge(&mut self.world, seed, kept)
+        let done = run::run(self);
+        run::judge(&mut self.world, (seed, done), kept)
     }
 
     /// Returns the number of entries of the agenda that the last run executed.
@@ -151,10 +151,10 @@ impl Run for Engine {
     #[inline]
     fn step(&mut self, limit_ns: u64) -> bool {
         let seed = self.seed;
-        let Some((at_ns, what)) = self.world.agenda.pop() else { return false };
-        if at_ns > limit_ns {
+        if self.world.agenda.next_ns().is_none_or(|next_ns| next_ns > limit_ns) {
             return false;
         }
+        let Some((at_ns, what)) = self.world.agenda.pop() else { return false };
         self.steps += 1;
         assert!(self.steps < STEPS_MAX, "a run without an end: seed {seed}");
         assert!(at_ns >= self.world.now_ns(), "time does not go back: seed {seed}");

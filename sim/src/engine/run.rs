@@ -35,8 +35,9 @@ enum Phase {
     Drain { until_ns: u64 },
 }
 
-/// Runs to the end.
-pub(super) fn run(run: &mut impl Run) {
+/// Runs to the end. Returns true if the clients have done all that they do, and false if the end of
+/// the scenario cut them off.
+pub(super) fn run(run: &mut impl Run) -> bool {
     let mut phase = Phase::Clients;
     while let Some(next) = phase.next(run) {
         phase = next;
@@ -45,9 +46,12 @@ pub(super) fn run(run: &mut impl Run) {
             Phase::Drain { until_ns } | Phase::Probe { until_ns } => until_ns,
         };
         if !run.step(limit_ns) {
-            break;
+            let goes_on =
+                run.with_world(|world| world.agenda.next_ns().is_some()) || run.has_timers();
+            return phase != Phase::Clients || !goes_on;
         }
     }
+    true
 }
 
 impl Phase {
@@ -83,9 +87,10 @@ impl Phase {
     }
 }
 
-/// Ends the history of a run and judges it; moves the events to `kept` if it is given.
-pub(super) fn judge(world: &mut World, seed: u64, kept: Kept<'_>) -> Outcome {
-    world.end();
+/// Ends the history of a run and judges it; moves the events to `kept` if it is given. A run whose
+/// clients are not `done` ends now, because what they still do is not in the history.
+pub(super) fn judge(world: &mut World, (seed, done): (u64, bool), kept: Kept<'_>) -> Outcome {
+    world.end(done);
     let recorder = &mut world.recorder;
     if let Some(kept) = kept {
         *kept = recorder.take_kept();

@@ -141,7 +141,8 @@ pub(super) fn planned_ops(
     let ops = clients.map(|((id, client), subject)| {
         let ttl_ns = client.ttl.unwrap_or(scenario.lock.ttl).0;
         let checks = subject.checks_before_section();
-        Ops { draws, client: id, checks, ttl_ns, ops: Vec::new() }.of(client)
+        let (acquired_ttl_ns, ops) = (ttl_ns, Vec::new());
+        Ops { draws, client: id, checks, ttl_ns, acquired_ttl_ns, ops }.of(client)
     });
     ops.collect()
 }
@@ -153,6 +154,8 @@ struct Ops<'c> {
     /// True if the subject checks the lease before a section.
     checks: bool,
     ttl_ns: u64,
+    /// TTL of the latest acquisition.
+    acquired_ttl_ns: u64,
     ops: Vec<PlannedOp>,
 }
 
@@ -192,6 +195,7 @@ impl Ops<'_> {
     fn actions(&mut self, step: &Step, drawn: Drawn<'_>) {
         if let Some(acquire) = step.acquire {
             let wait = acquire.wait.map(|wait| drawn.exact(Value::Length, wait));
+            self.acquired_ttl_ns = acquire.ttl.map_or(self.ttl_ns, |ttl| ttl.0);
             self.push(Op::Acquire(Acquire { wait, ..acquire }));
         }
         if step.check.is_some() {
@@ -224,7 +228,7 @@ impl Ops<'_> {
                     let ns = drawn.of_extension(number).span_ns(Value::Every, every);
                     self.push(Op::Sleep { ns });
                 }
-                let ttl_ns = extend.ttl.map_or(self.ttl_ns, |ttl| ttl.0);
+                let ttl_ns = extend.ttl.map_or(self.acquired_ttl_ns, |ttl| ttl.0);
                 self.push(Op::Extend { ttl_ns });
             }
         }

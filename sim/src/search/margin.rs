@@ -193,6 +193,7 @@ impl<'a> Shifts<'a> {
             acquire.until.iter_mut().for_each(|until| self.instant(until));
             acquire.wait.iter_mut().for_each(|wait| self.lengths(wait));
             acquire.keep_alive.iter_mut().for_each(|length| self.length(length));
+            acquire.ttl.iter_mut().for_each(|ttl| self.ttl(ttl));
         }
         if let Some(Hold::For { length, .. }) = &mut step.hold {
             self.lengths(length);

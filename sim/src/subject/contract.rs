@@ -231,6 +231,17 @@ pub struct FreshAttempt {
     pub jitter: u64,
 }
 
+/// What an application asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Limit on the attempts.
+    pub patience: Patience,
+    /// Time for which the lease is kept alive; `None` if it is not. Only some subjects can.
+    pub keep_alive_ns: Option<u64>,
+    /// TTL of the lease; `None` for the client's. Only some subjects can.
+    pub ttl_ns: Option<u64>,
+}
+
 /// Limit on the attempts of one acquisition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {

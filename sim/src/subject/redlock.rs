@@ -15,7 +15,7 @@ use redlock_protocol::{
 use self::reasons::refusal;
 pub(crate) use self::reasons::settlement;
 use super::{
-    Action, CommandKind, Delivered, FreshAttempt, Now, Patience, Profile, ReplyValue, Route,
+    Action, CommandKind, Delivered, FreshAttempt, Now, Patience, Profile, ReplyValue, Route, Wanted,
 };
 use crate::terms;
 
@@ -139,23 +139,18 @@ impl RedlockClient {
         Profile { nodes, lanes: 1, quorum, expires: true, gives_up_drift: true }
     }
 
-    pub(super) fn acquire(
-        &mut self,
-        task: usize,
-        patience: Patience,
-        keep_alive_ns: Option<u64>,
-        now: Now,
-    ) {
+    pub(super) fn acquire(&mut self, task: usize, wanted: Wanted, now: Now) {
         let task = &mut self.tasks[task];
         assert!(task.lock.is_none(), "one use of the lock at a time");
-        let limit = match patience {
+        let limit = match wanted.patience {
             Patience::Attempts(most) => Limit::Attempts(most),
             Patience::AtOnce => Limit::AT_ONCE,
             Patience::UntilBoot(until_ns) => Limit::Until(BootInstant::from_nanos(until_ns)),
         };
-        let keep_alive = keep_alive_ns.map(Duration::from_nanos);
+        let keep_alive = wanted.keep_alive_ns.map(Duration::from_nanos);
+        let ttl = wanted.ttl_ns.map_or(task.ttl, Duration::from_nanos);
         (task.keeps_alive, task.renewed) = (keep_alive.is_some(), None);
-        let config = LockConfig { ttl: task.ttl, limit, keep_alive, ..self.lock_config };
+        let config = LockConfig { ttl, limit, keep_alive, ..self.lock_config };
         task.lock = Some(self.machine.open(RESOURCE, config, instant(now)));
     }
 

@@ -1,9 +1,9 @@
 //! Determines which broken assumption made a violation possible. An empty blame means that the
 //! client is wrong.
 //!
-//! Blame follows the key, not the list of faults. If two leases overlap, the later lease counted
-//! nodes that the earlier lease had counted too. On each of these nodes the earlier key ended for
-//! one reason:
+//! Blame follows the key, not the list of faults. If two leases overlap, the later lease was granted
+//! by nodes that the earlier lease counts, too. On each of these nodes the earlier key ended for one
+//! reason:
 //!
 //! - *command*: if an attempt sent the command, the client is wrong; if an operator sent it, the
 //!   operator is to blame;
@@ -32,11 +32,14 @@
 //! which the client is wrong. Otherwise the client is blamed, because the later lease would not
 //! have been granted without its error.
 //!
-//! If the later lease has a majority of its client's nodes among those that the earlier lease did not
+//! If the later lease was granted by a majority of its client's nodes that the earlier lease did not
 //! count, although the earlier lease counted a majority of *its* client's nodes, then the two clients
 //! have different lists of nodes: *membership* is to blame, too.
 //!
 //! A node that has two names in a client's list has two votes for that client.
+//!
+//! Nodes that the later lease counts only since an extension did not let it in: its client may have
+//! had them in quarantine.
 //!
 //! A node that the earlier lease counted once, but not for its last extension, neither excuses nor
 //! convicts the client. A fault that ended the earlier key on such a node helped to let the later
@@ -58,18 +61,18 @@ pub(super) fn of_leases(facts: &Facts, one: AttemptId, other: AttemptId) -> Blam
     let (Some(earlier), Some(later)) = leases else { return Blamed::NONE };
     let mut blamed = Blamed::NONE;
     let mut client_is_wrong_at = NodeIds::EMPTY;
-    for node in (earlier.counted & later.counted).iter() {
+    for node in (earlier.counted & later.granted_by).iter() {
         let cause = of_node(facts, first, second, node);
         client_is_wrong_at.set(node, cause.is_none());
         cause.iter().for_each(|it| blamed.add(it));
     }
-    let excused = later.counted - client_is_wrong_at;
+    let excused = later.granted_by - client_is_wrong_at;
     let excused_votes = facts.setting.votes(second.client, excused);
     if !client_is_wrong_at.is_empty() && excused_votes < later.needed {
         return Blamed::NONE;
     }
     if !blamed.is_none() {
-        for node in (earlier.counted_once & later.counted).iter() {
+        for node in (earlier.counted_once & later.granted_by).iter() {
             of_node(facts, first, second, node).iter().for_each(|it| blamed.add(it));
         }
     }
@@ -80,14 +83,14 @@ pub(super) fn of_leases(facts: &Facts, one: AttemptId, other: AttemptId) -> Blam
 }
 
 /// Returns true if each of two leases had a majority of its client's list of nodes, and the later one
-/// needed none of the nodes that the earlier one had counted. Majorities of one list have a node in
+/// was granted without the nodes that the earlier one had counted. Majorities of one list have a node in
 /// common, so the two clients have different lists.
 fn are_apart(
     facts: &Facts,
     (first, earlier): (AttemptId, &Attempt),
     (second, later): (AttemptId, &Attempt),
 ) -> bool {
-    let apart = later.counted - earlier.counted;
+    let apart = later.granted_by - earlier.counted;
     earlier.needed > 0
         && facts.setting.votes(first.client, earlier.counted) >= earlier.needed
         && later.needed > 0

@@ -211,7 +211,10 @@ impl DeadlockFree {
             free_ns.max(node_since_ns(facts, client, node))
         });
         let from_ns = self.excused_until_ns(facts, client).max(began_ns).max(reached_ns);
-        self.judge_wait(facts, id, from_ns, facts.setting.progress_ns);
+        let setting = &facts.setting;
+        let is_paced = setting.is_ours(client) && !setting.hears(client);
+        let bound_ns = if is_paced { setting.paced_progress_ns } else { setting.progress_ns };
+        self.judge_wait(facts, id, from_ns, bound_ns);
     }
 
     fn judge_wait(&mut self, facts: &Facts, id: AttemptId, from_ns: u64, bound_ns: u64) {

@@ -295,7 +295,7 @@ impl Facts {
         let over = self.lease_clock(id, &attempt) >= deadline_local_ns;
         let now_ns = self.now_ns;
         if let Some(attempt) = self.leases.get_mut(id) {
-            attempt.counted = counted;
+            (attempt.granted_by, attempt.counted) = (counted, counted);
             attempt.decided_ns = now_ns;
             attempt.deadline_local_ns = deadline_local_ns;
             attempt.over_when_decided = over;

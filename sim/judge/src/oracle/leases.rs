@@ -74,6 +74,8 @@ pub(super) struct Attempt {
     pub set_on: NodeIds,
     /// Those of the nodes whose answers the client received.
     pub confirmed_by: NodeIds,
+    /// Nodes whose votes the client counted for the grant.
+    pub granted_by: NodeIds,
     /// Nodes whose votes the client counted last, for the grant or for an extension.
     pub counted: NodeIds,
     /// Nodes whose votes the client counted earlier, but not last.
@@ -116,6 +118,7 @@ const BLANK: Attempt = Attempt {
     wrote_early: false,
     set_on: NodeIds::EMPTY,
     confirmed_by: NodeIds::EMPTY,
+    granted_by: NodeIds::EMPTY,
     counted: NodeIds::EMPTY,
     counted_once: NodeIds::EMPTY,
     decided_ns: NEVER,

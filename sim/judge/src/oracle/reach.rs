@@ -84,6 +84,9 @@ struct Connection {
     /// Time of the first answer after a silent partition: [`NEVER`] until it comes, because the
     /// connection may be half open; 0 if there was no such partition.
     works_since_ns: u64,
+    /// The same as `let_go_ns` for a connection that a silent partition has left half open; what made
+    /// the client close an earlier connection does not count.
+    half_open_let_go_ns: u64,
     /// True if requests are lost that go into the half-open connection: a silent partition has cut
     /// their way, or the node's process ended meanwhile.
     is_dead: bool,
@@ -99,6 +102,7 @@ const OPEN: Connection = Connection {
     dialled_ns: 0,
     lost_ns: 0,
     works_since_ns: 0,
+    half_open_let_go_ns: NEVER,
     is_dead: false,
     owes_since: 0,
 };
@@ -202,6 +206,7 @@ impl Reach {
         (connection.last, connection.answered_ns) = (Some(command), NEVER);
         let let_go_ns = began_ns.min(at_ns).saturating_add(self.patience_ns[client]);
         connection.let_go_ns = connection.let_go_ns.min(let_go_ns);
+        connection.half_open_let_go_ns = connection.half_open_let_go_ns.min(let_go_ns);
     }
 
     /// Records that `client` received an answer of `node`.
@@ -226,6 +231,7 @@ impl Reach {
         if connection.last == Some(command) && is_of_this_connection {
             let had_let_go = core::mem::replace(&mut connection.let_go_ns, NEVER) <= at_ns;
             connection.dialled_ns = if had_let_go { at_ns } else { connection.dialled_ns };
+            connection.half_open_let_go_ns = NEVER;
         }
     }
 
@@ -257,7 +263,8 @@ impl Reach {
         heal_ns: u64,
     ) -> bool {
         let connection = &self.connections[client][node];
-        connection.works_since_ns == NEVER && at_ns < connection.let_go_ns.saturating_add(heal_ns)
+        let replaced_ns = connection.half_open_let_go_ns.saturating_add(heal_ns);
+        connection.works_since_ns == NEVER && at_ns < replaced_ns
     }
 
     /// Returns since when the connection of `client` to `node` is not half open; [`NEVER`] if it may
@@ -325,6 +332,9 @@ impl Reach {
                     Severed::HalfOpen => {
                         let connection = &mut self.connections[client][node];
                         connection.works_since_ns = NEVER;
+                        let awaits = connection.let_go_ns > at_ns;
+                        connection.half_open_let_go_ns =
+                            if awaits { connection.let_go_ns } else { NEVER };
                         connection.is_dead |= cut.requests[client].contains(node);
                     }
                 }

@@ -65,6 +65,9 @@ pub(super) struct Setting {
     /// granted: the existing keys expire by clocks within the drift that the lock allows for, then
     /// one retry delay and one attempt pass.
     pub progress_ns: u64,
+    /// The same bound for a client of this project that no node wakes: it may have made so many
+    /// attempts in a row that it waits between them.
+    pub paced_progress_ns: u64,
     /// Bound within which a client that sleeps attempts once the lock is free and nobody wakes it:
     /// it looks after its longest silence, by a clock within the drift that the lock allows for,
     /// and attempts after one retry delay.
@@ -74,7 +77,7 @@ pub(super) struct Setting {
     pub wake_ns: u64,
     /// Bound within which a client that watches its lease notices that the keys of a majority are
     /// gone: a push, and two reads one after the other, each of which it may put off after pushes
-    /// without a loss. The push and the reads' replies may each wait for a sync.
+    /// without a loss. The push may wait for a sync, and so may a read and its reply.
     pub notice_ns: u64,
     /// Bound within which a client that watches its lease no longer relies on a key that is gone: the
     /// push, or the reply to the read behind an own change, may wait for a sync.
@@ -144,6 +147,8 @@ impl Setting {
         let processes = PerClient::from_fn(|client| scenario.process(client));
         let further_names = PerClient::from_fn(|client| further_names(scenario, client));
         let is_further = |names: &PerNode<u8>| names.values().any(|count| *count > 0);
+        let progress_ns =
+            [drift_ns, MS_NS, retry_ns, attempt_ns].into_iter().fold(ttl_ns, u64::saturating_add);
         Self {
             nodes,
             probe: scenario.probe(),
@@ -161,13 +166,12 @@ impl Setting {
             attempt_ns,
             release_ns: rates.longest_ns(release_ns),
             heal_ns: rates.longest_ns(release_ns + REDIAL_NS + CONNECT_NS),
-            progress_ns: [drift_ns, MS_NS, retry_ns, attempt_ns]
-                .into_iter()
-                .fold(ttl_ns, u64::saturating_add),
+            progress_ns,
+            paced_progress_ns: progress_ns.saturating_add(PACE_NS),
             sleep_ns: SILENCE_NS + drift.of(Span(SILENCE_NS)).0 + retry_ns + 2 * attempt_ns,
             wake_ns: PACE_NS + 2 * IDLE_NS + retry_ns + 2 * attempt_ns,
             push_ns: slack_ns + round_trip_ns + 2 * sync_ns,
-            notice_ns: rates.longest_ns(slack_ns + 2 * round_trip_ns + 2 * sync_ns + 2 * IDLE_NS),
+            notice_ns: rates.longest_ns(slack_ns + 2 * round_trip_ns + 3 * sync_ns + 2 * IDLE_NS),
             proxied: proxied(scenario),
             silent: proxied(scenario) | swapped(scenario),
             steady: has_steady_clocks(scenario),

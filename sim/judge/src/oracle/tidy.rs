@@ -16,7 +16,8 @@
 //! - A dead client is excused for ever.
 //! - A SET that the node executed later than one node timeout after it was written is excused for
 //!   ever if its TTL, counted from the writing, ends before the client must have sent the release:
-//!   a release owed to a node whose connection was given up expires after one TTL.
+//!   a release owed to a node whose connection was given up expires after one TTL. The same holds for
+//!   an extension, counted from the T1 of the last one.
 //!
 //! A key that is still there when the run ends is judged only if its bound has passed.
 //!
@@ -193,12 +194,20 @@ fn release_expired_early(facts: &Facts, id: AttemptId, node: NodeId) -> bool {
     by_clock_ns > owed_ns && by_clock_ns > attempt.ttl_ns
 }
 
-/// Returns true if the SET took so long to be executed that the release owed to the node may have
-/// expired before the client could send it.
+/// Returns true if the SET or an extension took so long to be executed that the release owed to the
+/// node may have expired before the client could send it.
 fn release_may_have_expired(facts: &Facts, id: AttemptId, node: NodeId, healed_ns: u64) -> bool {
-    let ttl_ns = facts.leases.get(id).map_or(NEVER, |it| it.ttl_ns);
-    let Some(key) = facts.leases.key(id, node) else { return false };
-    let told_ns = key.set_ns.max(healed_ns).saturating_add(facts.setting.heal_ns);
-    key.set_ns.saturating_sub(key.written_ns) > facts.setting.node_timeout_ns
-        && told_ns > key.written_ns.saturating_add(ttl_ns)
+    let (Some(key), Some(attempt)) = (facts.leases.key(id, node), facts.leases.get(id)) else {
+        return false;
+    };
+    let is_late = |written_ns: u64, executed_ns: u64| {
+        let told_ns = executed_ns.max(healed_ns).saturating_add(facts.setting.heal_ns);
+        executed_ns.saturating_sub(written_ns) > facts.setting.node_timeout_ns
+            && told_ns > written_ns.saturating_add(attempt.ttl_ns)
+    };
+    let began_ns = attempt.round.basis.began_ns;
+    // Without a slow clock, there is no key to extend later than one TTL after T1.
+    let is_extended =
+        key.timed_ns > key.set_ns && key.timed_ns <= began_ns.saturating_add(attempt.ttl_ns);
+    is_late(key.written_ns, key.set_ns) || is_extended && is_late(began_ns, key.timed_ns)
 }

@@ -167,9 +167,10 @@ impl Check<'_> {
         let own = clients.flat_map(|(place, it)| {
             let at = format!("client.{place}");
             let steps = placed_steps(&at, it).into_iter();
-            let extended = steps
-                .filter_map(|(at, step)| Some((format!("{at}.extend.ttl"), step.extend?.ttl?)));
-            it.ttl.map(|ttl| (format!("client.{place}.ttl"), ttl)).into_iter().chain(extended)
+            let of_steps = steps.flat_map(|(at, step)| {
+                step.ttls().map(move |(field, ttl)| (format!("{at}.{field}"), ttl))
+            });
+            it.ttl.map(|ttl| (format!("client.{place}.ttl"), ttl)).into_iter().chain(of_steps)
         });
         let all: Vec<_> = own.chain([(String::from("lock.ttl"), lock.ttl)]).collect();
         for (place, ttl) in all {

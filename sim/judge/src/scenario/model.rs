@@ -160,8 +160,8 @@ impl Scenario {
     #[must_use]
     pub fn fleet_max_ttl(&self) -> Span {
         let steps = self.clients.iter().flat_map(Client::all_steps);
-        let extended = steps.filter_map(|step| step.extend?.ttl);
-        let own = self.clients.iter().filter_map(|client| client.ttl).chain(extended);
+        let of_steps = steps.flat_map(Step::ttls).map(|(_, ttl)| ttl);
+        let own = self.clients.iter().filter_map(|client| client.ttl).chain(of_steps);
         let longest = own.fold(self.lock.ttl, Ord::max);
         self.lock.fleet_max_ttl.unwrap_or(longest)
     }

@@ -6,7 +6,7 @@ use lock_judge::scenario::AttemptStep;
 use super::process::{Held, Process, Task, Waiting};
 use crate::plan::{Op, PlannedOp};
 use crate::resource::StoreRequest;
-use crate::subject::{Now, Patience};
+use crate::subject::{Now, Patience, Wanted};
 use crate::world::{Arrival, Direction, Packet, World};
 
 impl Process {
@@ -73,8 +73,10 @@ impl Process {
                 };
                 let cancel_at_true_ns = acquire.until.map(|until| until.0);
                 self.tasks[task].waiting = Waiting::ForLease { cancel_at_true_ns };
+                self.tasks[task].wanted_ttl = acquire.ttl;
                 let keep_alive_ns = acquire.keep_alive.map(|at_most| at_most.0);
-                self.subject.acquire(task, patience, keep_alive_ns, now);
+                let ttl_ns = acquire.ttl.map(|ttl| ttl.0);
+                self.subject.acquire(task, Wanted { patience, keep_alive_ns, ttl_ns }, now);
             }
             (Op::Sleep { ns }, _) => {
                 self.tasks[task].waiting = Waiting::UntilBoot(now.boot_ns + ns)

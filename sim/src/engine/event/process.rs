@@ -8,7 +8,7 @@ mod inputs;
 
 use lock_judge::history::{AttemptId, BasedOn, ClientId, FencingToken, HostId, NodeId};
 use lock_judge::ids::{ConnectionId, IdVec, PerNode};
-use lock_judge::scenario::AttemptStep;
+use lock_judge::scenario::{AttemptStep, Span};
 use redlock_protocol::Votes;
 
 use crate::plan::{Plan, PlannedOp, Script};
@@ -74,6 +74,8 @@ pub(super) struct Task {
     pub(super) script: Script,
     pub(super) waiting: Waiting,
     attempts: u16,
+    /// TTL of the present acquisition; `None` for the client's.
+    pub(super) wanted_ttl: Option<Span>,
     /// Number of OK replies to the current attempt that the process has read.
     votes: usize,
     pub(super) to_deliver: Option<AttemptId>,
@@ -97,6 +99,7 @@ impl Task {
             script: Script::new(ops),
             waiting: Waiting::Nothing,
             attempts: 0,
+            wanted_ttl: None,
             votes: 0,
             to_deliver: None,
             to_prolong: None,
@@ -114,6 +117,7 @@ impl Task {
         self.script.restart();
         self.waiting = Waiting::Nothing;
         self.attempts = 0;
+        self.wanted_ttl = None;
         self.to_deliver = None;
         self.to_prolong = None;
         self.held = None;

@@ -145,6 +145,10 @@ impl Application {
             Some(at_most) => wanted.keep_alive(KeepAlive::at_most(at_most.duration())),
             None => wanted,
         };
+        let wanted = match acquire.ttl {
+            Some(ttl) => wanted.ttl(ttl.duration()),
+            None => wanted,
+        };
         let mut acquiring = wanted.into_future();
         let mut cancelled = pin!(self.until(acquire.until.map_or(u64::MAX, |until| until.0)));
         let outcome = poll_fn(|context| match Pin::new(&mut acquiring).poll(context) {

@@ -73,9 +73,9 @@ impl Simulation {
         }
         self.warm_up();
         self.tick(0);
-        run::run(&mut self);
+        let done = run::run(&mut self);
         let mut state = self.shared.lock();
-        let outcome = run::judge(&mut state.world, self.seed, kept);
+        let outcome = run::judge(&mut state.world, (self.seed, done), kept);
         state.ended = true;
         outcome
     }

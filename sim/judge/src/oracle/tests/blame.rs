@@ -187,6 +187,19 @@ fn a_loss_at_a_node_of_an_older_majority_is_not_blamed_with_the_lists() {
 }
 
 #[test]
+fn a_node_counted_since_an_extension_let_no_lease_in() {
+    let blame = blame_with_lists(["C", "ABC"], |tale| {
+        tale.with_extensions(1).begins(C1).at(10).sets(C1, "C");
+        tale.at(20).ends_key(C1, "C", KeyEnd::Flushed, Writer::Nobody);
+        let (client, node) = (C2.client, node('C'));
+        tale.tell(EventKind::Eligible { client, node, from_local_ns: u64::MAX });
+        tale.at(30).begins(C2).sets(C2, "ABC").decides(C2, "AB").delivers(C2);
+        tale.at(40).extends(C2, "AC").at(50).decides(C1, "C").delivers(C1);
+    });
+    assert_eq!(blame, ["membership"]);
+}
+
+#[test]
 fn a_node_under_two_names_has_two_votes() {
     let mut tale = Tale::new();
     tale.scenario.cluster.aliases.insert(String::from("B2"), String::from("B"));

@@ -1,6 +1,7 @@
 //! Tests of deadlock-free. With a TTL of 10 s the bound is 10 567 ms: the TTL, 102 ms of drift,
 //! 1 ms, a retry delay of 200 ms and an attempt bound of 264 ms.
 
+mod paced;
 mod stops;
 
 use super::tale::{C1, C1_AGAIN, C2, MS, PROBE, Tale, host, node};

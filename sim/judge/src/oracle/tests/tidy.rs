@@ -3,6 +3,7 @@
 
 mod clocks;
 mod half_open;
+mod late;
 
 use super::tale::{C1, C2, MS, PROBE, Tale, node};
 use crate::history::{

@@ -71,6 +71,7 @@ impl Check<'_> {
                 self.steps(&at, &client.steps);
             }
             self.keep_alive(&at, client);
+            self.acquired_ttls(&at, client);
             self.at_once(&at, client);
         }
     }
@@ -146,7 +147,8 @@ impl Check<'_> {
             };
             let at = format!("{at}.acquire.keep-alive");
             self.positive(&at, at_most);
-            let ttl = client.ttl.unwrap_or(self.scenario.lock.ttl);
+            let own = step.acquire.and_then(|acquire| acquire.ttl).or(client.ttl);
+            let ttl = own.unwrap_or(self.scenario.lock.ttl);
             if at_most.0 / KEPT_TTLS_MAX > ttl.0 {
                 let message =
                     format!("a keep-alive of {at_most} exceeds {KEPT_TTLS_MAX} times the TTL");
@@ -155,6 +157,18 @@ impl Check<'_> {
             if !client.is_ours() {
                 let message = format!("`{}` has no keep-alive", client.subject);
                 self.wrong_key(&at, &message, "only for `redlock`; use `extend` steps");
+            }
+        }
+    }
+
+    fn acquired_ttls(&mut self, at: &str, client: &Client) {
+        for (at, step) in placed_steps(at, client) {
+            let Some(ttl) = step.acquire.and_then(|acquire| acquire.ttl) else { continue };
+            let at = format!("{at}.acquire.ttl");
+            self.ttl(&at, ttl);
+            if !client.is_ours() {
+                let message = format!("`{}` has one TTL for all acquisitions", client.subject);
+                self.wrong_key(&at, &message, "only for `redlock`; use the client's `ttl`");
             }
         }
     }

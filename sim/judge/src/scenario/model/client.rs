@@ -144,6 +144,15 @@ pub struct Step {
     pub repeat: Option<Repeat>,
 }
 
+impl Step {
+    /// Returns the TTLs that the step asks for, each with the path of its field.
+    pub(in crate::scenario) fn ttls(&self) -> impl Iterator<Item = (&'static str, Span)> + use<> {
+        let acquired = self.acquire.and_then(|it| it.ttl).map(|ttl| ("acquire.ttl", ttl));
+        let extended = self.extend.and_then(|it| it.ttl).map(|ttl| ("extend.ttl", ttl));
+        acquired.into_iter().chain(extended)
+    }
+}
+
 /// A loop of an application.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -161,8 +170,8 @@ pub struct Repeat {
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
 
-/// The limit of an acquisition, and what happens to the lease. At most one of the first four fields
-/// may be given; without any, the client makes one attempt.
+/// The limit of an acquisition, and what lease it asks for. At most one of the first four fields may
+/// be given; without any, the client makes one attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
@@ -184,6 +193,10 @@ pub struct Acquire {
     /// `redlock`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_alive: Option<Span>,
+    /// TTL of the lease, also for the extensions that follow; the client's TTL if not given. Only for
+    /// `redlock`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<Span>,
 }
 
 impl Acquire {
@@ -200,7 +213,7 @@ fn is_false(it: &bool) -> bool {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Extend {
-    /// TTL of the keys from the extension on; the client's TTL if not given.
+    /// TTL of the keys from the extension on; that of the latest acquisition if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Span>,
     /// Wait this long on the client's clock before each extension; drawn from a range for each.

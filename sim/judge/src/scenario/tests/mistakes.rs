@@ -45,6 +45,11 @@ pub(super) const MISTAKES: &[(&str, &str)] = &[
         "steps = [ { at = \"0s\", acquire = {} }",
         "subject = \"redlock-literal\"\nsteps = [ { at = \"0s\", acquire = { keep-alive = \"30s\" } }",
     ),
+    ("acquire = {}", "acquire = { ttl = \"1500us\" }"),
+    (
+        "steps = [ { at = \"0s\", acquire = {} }",
+        "subject = \"redlock-literal\"\nsteps = [ { at = \"0s\", acquire = { ttl = \"5s\" } }",
+    ),
     ("[run]", "[cluster.clocks]\nC = { rate-ppm = -1000000 }\n[run]"),
     ("[run]", "[cluster.clocks]\nF = { rate-ppm = 1 }\n[run]"),
     ("at = \"1s\"", "at = \"1000000000m\""),

@@ -1,7 +1,7 @@
 //! Actions of a process for its lock client.
 
 use lock_judge::history::{AttemptId, BasedOn, EventKind, NodeIds, OpKind, Settlement};
-use lock_judge::scenario::AttemptStep;
+use lock_judge::scenario::{AttemptStep, Span};
 use redlock_protocol::Votes;
 
 use super::{Held, Process, Task, Waiting};
@@ -94,14 +94,20 @@ impl Process {
         let token = token_of(drawn, world.choices.bits(draw(Label::Token)));
         let jitter = world.choices.bits(draw(Label::Jitter));
         let now = self.now(world);
-        world.record(self.attempt_began(&world.plan, attempt, now));
+        let wanted_ttl = self.tasks[task].wanted_ttl;
+        world.record(self.attempt_began(&world.plan, attempt, (wanted_ttl, now)));
         self.subject.begin(task, FreshAttempt { attempt, token, jitter }, now);
     }
 
-    fn attempt_began(&self, plan: &Plan, attempt: AttemptId, now: Now) -> EventKind {
+    fn attempt_began(
+        &self,
+        plan: &Plan,
+        attempt: AttemptId,
+        (wanted_ttl, now): (Option<Span>, Now),
+    ) -> EventKind {
         let scenario = &plan.scenario;
         let client = scenario.client(attempt.client).unwrap_or(&scenario.clients[0]);
-        let ttl = client.ttl.unwrap_or(scenario.lock.ttl);
+        let ttl = wanted_ttl.or(client.ttl).unwrap_or(scenario.lock.ttl);
         let drift = terms::drift(scenario.lock.drift);
         let drift_ns = drift.of(ttl.duration()).as_nanos() as u64;
         let Profile { nodes, expires, gives_up_drift, .. } = self.subject.profile();

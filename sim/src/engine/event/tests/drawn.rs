@@ -33,6 +33,22 @@ fn runs(steps: &str, faults: &str) -> Vec<Vec<Event>> {
     (0..40).map(run).collect()
 }
 
+/// A run lasts for as long as its clients can take, however often they wait for the end of a lease.
+#[test]
+fn a_run_lasts_until_its_clients_are_done() {
+    let releases = |steps: &str| {
+        count(&runs(steps, "")[0], |kind| matches!(kind, EventKind::ReleaseCalled { .. }))
+    };
+    let section = "{ hold = \"until-deadline\" }, { release = {} }";
+    let repeat = |times: u32, acquire: &str| {
+        format!(
+            "{{ repeat = {{ times = {times}, steps = [{{ acquire = {acquire} }}, {section}] }} }}"
+        )
+    };
+    assert_eq!(releases(&repeat(20, "{}")), 20);
+    assert_eq!(releases(&repeat(4, "{ keep-alive = \"90s\" }")), 4);
+}
+
 fn stall(id: &str, more: &str) -> String {
     format!("[[fault]]\nid = \"{id}\"\nstall = {{ host = \"A\" }}\n{more}\n")
 }

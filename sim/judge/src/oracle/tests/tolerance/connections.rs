@@ -151,6 +151,24 @@ fn the_end_of_a_half_open_connection_is_not_noticed() {
     assert!(!is_refused_behind_a_cut("silent", demotes));
 }
 
+/// The client dialled again after the restart. The silent partition left that connection half open.
+#[test]
+fn an_earlier_loss_replaces_no_half_open_connection() {
+    let mut tale = Tale::new();
+    tale.with_fault("partition = { between = [['A', 'B', 'C'], ['c1']], lost = 'silent' }");
+    for at in ['A', 'B', 'C'] {
+        tale.tell(EventKind::NodeDown { node: node(at), power: false });
+        tale.tell(EventKind::NodeUp { node: node(at), incarnation: 1 });
+    }
+    tale.at(5_000).tell(EventKind::FaultBegan { fault: FaultId(0) });
+    tale.at(6_000).tell(EventKind::FaultEnded { fault: FaultId(0) }).at(20_000).begins(C1);
+    for at in ['A', 'B', 'C'] {
+        tale.writes(C1, at, OpKind::Set);
+    }
+    tale.at(20_010).settles(C1, Settlement::TooFewNodes);
+    assert_eq!(tale.finds(FaultTolerant), Judgement::Holds);
+}
+
 #[test]
 fn a_failover_at_the_very_beginning_has_to_be_dialled_too() {
     let mut tale = Tale::new();
