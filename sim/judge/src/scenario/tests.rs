@@ -262,3 +262,15 @@ fn a_client_too_many_and_a_file_too_large_are_refused() {
     let problems = cases_of("clock-jump.toml", &text, &[]).unwrap_err();
     assert_eq!(problems.0[0].message, "the file is larger than 256 KiB");
 }
+
+#[test]
+fn the_longest_ttl_may_be_that_of_one_acquisition() {
+    let longest = |acquire: &str| {
+        let text = CLOCK_JUMP.replacen("acquire = {}", acquire, 1);
+        let cases = cases_of("scenarios/clock-jump.toml", &text, &[]).expect("a valid scenario");
+        cases[0].scenario.fleet_max_ttl()
+    };
+    assert_eq!(longest("acquire = {}"), Span::from_ms(10_000));
+    assert_eq!(longest("acquire = { ttl = \"25s\" }"), Span::from_ms(25_000));
+    assert_eq!(longest("acquire = { ttl = \"5s\" }"), Span::from_ms(10_000));
+}
