@@ -83,8 +83,8 @@ pub(super) fn of_leases(facts: &Facts, one: AttemptId, other: AttemptId) -> Blam
 }
 
 /// Returns true if each of two leases had a majority of its client's list of nodes, and the later one
-/// was granted without the nodes that the earlier one had counted. Majorities of one list have a node in
-/// common, so the two clients have different lists.
+/// was granted without the nodes that the earlier one had counted. Majorities of one list have a node
+/// in common, so the two clients have different lists.
 fn are_apart(
     facts: &Facts,
     (first, earlier): (AttemptId, &Attempt),
