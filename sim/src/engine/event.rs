@@ -151,10 +151,7 @@ impl Run for Engine {
     #[inline]
     fn step(&mut self, limit_ns: u64) -> bool {
         let seed = self.seed;
-        if self.world.agenda.next_ns().is_none_or(|next_ns| next_ns > limit_ns) {
-            return false;
-        }
-        let Some((at_ns, what)) = self.world.agenda.pop() else { return false };
+        let Some((at_ns, what)) = self.world.agenda.pop_until(limit_ns) else { return false };
         self.steps += 1;
         assert!(self.steps < STEPS_MAX, "a run without an end: seed {seed}");
         assert!(at_ns >= self.world.now_ns(), "time does not go back: seed {seed}");

@@ -48,7 +48,7 @@ pub(super) const fn must_end(kind: &FaultKind) -> bool {
 /// Returns true if a lease of `client` has enough validity left after the slowest usual attempt.
 fn leaves_validity(scenario: &Scenario, client: &Client) -> bool {
     let lock = &scenario.lock;
-    let ttl = client.ttl.unwrap_or(lock.ttl);
+    let ttl = scenario.ttl_of(client);
     let attempt_ns = 2 * longest_delay(scenario).0 + longest_sync(scenario).0;
     ttl.0 > lock.min_validity.0 + lock.drift.of(ttl).0 + attempt_ns
 }

@@ -66,7 +66,7 @@ impl Plan {
         let scenario = &self.scenario;
         let is_probe = id == self.probe();
         let client = scenario.client(id).unwrap_or(&scenario.clients[0]);
-        let ttl = client.ttl.unwrap_or(scenario.lock.ttl).duration();
+        let ttl = scenario.ttl_of(client).duration();
         let fleet_max_ttl = scenario.fleet_max_ttl().duration();
         let nodes = self.members(id).len();
         let settings = Settings {
@@ -81,8 +81,8 @@ impl Plan {
         match self.kind(id) {
             Kind::GetSet => Subject::GetSet(Box::new(GetSetClient::new(settings))),
             Kind::Ours => {
-                let own = |task| scenario.client(task).unwrap_or(&scenario.clients[0]).ttl;
-                let ttl = |task| own(task).unwrap_or(scenario.lock.ttl).duration();
+                let own = |task| scenario.client(task).unwrap_or(&scenario.clients[0]);
+                let ttl = |task| scenario.ttl_of(own(task)).duration();
                 let tasks: Vec<_> =
                     self.tasks(id).into_iter().map(|task| (task, ttl(task))).collect();
                 let ours = RedlockClient::new(&tasks, &scenario.lock, fleet_max_ttl, nodes);
@@ -139,7 +139,7 @@ pub(super) fn planned_ops(
 ) -> IdVec<ClientId, Vec<PlannedOp>> {
     let clients = scenario.client_ids().zip(&scenario.clients).zip(subjects.values());
     let ops = clients.map(|((id, client), subject)| {
-        let ttl_ns = client.ttl.unwrap_or(scenario.lock.ttl).0;
+        let ttl_ns = scenario.ttl_of(client).0;
         let checks = subject.checks_before_section();
         let (acquired_ttl_ns, ops) = (ttl_ns, Vec::new());
         Ops { draws, client: id, checks, ttl_ns, acquired_ttl_ns, ops }.of(client)

@@ -231,7 +231,7 @@ pub struct FreshAttempt {
     pub jitter: u64,
 }
 
-/// What an application asks for.
+/// An acquisition as the application asks for it: how long to try, and for what lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// Limit on the attempts.

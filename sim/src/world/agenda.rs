@@ -83,9 +83,11 @@ impl Agenda {
         self.queue.next_ns()
     }
 
-    /// Takes the next entry; returns its time and the entry. Time does not pass yet.
+    /// Takes the next entry if it is due by `limit_ns`; returns its time and the entry. Time does not
+    /// pass yet.
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<(u64, Due)> {
+    pub(crate) fn pop_until(&mut self, limit_ns: u64) -> Option<(u64, Due)> {
+        self.next_ns().filter(|&next_ns| next_ns <= limit_ns)?;
         self.queue.pop()
     }
 

@@ -77,10 +77,8 @@ impl Continuity {
                 continue;
             }
             it.overlooked = true;
-            if !self.found.is_violated() {
-                let found = Violation::of_two((id, it.other), it.at_ns, it.blamed);
-                self.found = Judgement::Violated(Violation { to_ns: facts.now_ns, ..found });
-            }
+            let found = Violation::of_two((id, it.other), it.at_ns, it.blamed);
+            self.found.violated(Violation { to_ns: facts.now_ns, ..found });
         }
     }
 

@@ -3,8 +3,9 @@
 //!
 //! The bound is [`Setting::progress_ns`](super::setting::Setting): the longest TTL in the lock's
 //! settings plus its drift, 1 ms, one retry delay and one attempt bound. It is the same for every
-//! subject; a subject whose keys have no TTL can exceed it. The bound starts again with each
-//! event that excuses waiting:
+//! subject, but a client of this project that no node wakes has
+//! [`Setting::paced_progress_ns`](super::setting::Setting), a second more. A subject whose keys have
+//! no TTL can exceed it. The bound starts again with each event that excuses waiting:
 //!
 //! - for the probe, which begins when all faults have healed and acquires until it is granted: the
 //!   last execution or delivery of a command that was written before the heal;
@@ -345,8 +346,7 @@ fn of_own_clock(facts: &Facts, id: AttemptId, (from_ns, bound_ns): (u64, u64)) -
 }
 
 fn is_set_since(facts: &Facts, writer: AttemptId, node: NodeId, from_ns: u64) -> bool {
-    let set_ns = facts.leases.key(writer, node).map_or(NEVER, |key| key.set_ns);
-    set_ns > from_ns && set_ns != NEVER
+    facts.leases.key(writer, node).is_some_and(|key| key.set_ns != NEVER && key.set_ns > from_ns)
 }
 
 /// Returns true if the key of `writer` on `node` has lived for longer than by the node's clock, by
@@ -365,7 +365,8 @@ fn outlived_on(facts: &Facts, own: AttemptId, node: NodeId, from_ns: u64) -> Opt
     others.find_map(|id| {
         let key = facts.leases.key(id, node).filter(|key| key.end.is_some())?;
         let attempt = facts.leases.get(id).filter(|attempt| attempt.ttl_ns != u64::MAX)?;
-        let is_late = key.ended_ns > from_ns && exceeds(-key.node_gained_ns, attempt.drift_ns);
+        let is_late = key.ended_ns > from_ns
+            && exceeds(key.node_gained_ns.saturating_neg(), attempt.drift_ns);
         is_late.then_some(key.ended_on)
     })
 }

@@ -135,7 +135,8 @@ impl Facts {
         blamed
     }
 
-    /// Returns the same for all nodes of the client of `id`, and for commands written from its T1 on.
+    /// Returns the amnesia of those nodes behind which the client of `id` may have mistaken one answer
+    /// for another since T1.
     pub(super) fn mismatched_since_t1(&self, id: AttemptId) -> Blamed {
         let began_ns = self.leases.get(id).map_or(NEVER, |it| it.began_ns);
         self.mismatched(id.client, self.setting.members(id.client), began_ns)

@@ -195,7 +195,7 @@ impl KeyLife {
     /// Returns true if the node's wall clock, at `now` (true time and its reading), has lost more than
     /// the drift of the lease since the key was timed.
     pub(super) fn outlives(&self, attempt: &Attempt, now: (u64, u64)) -> bool {
-        exceeds(-self.node_gained_ns(now), attempt.drift_ns)
+        exceeds(self.node_gained_ns(now).saturating_neg(), attempt.drift_ns)
     }
 
     /// Records that the node refused the SET for a key of `writer`.

@@ -84,8 +84,9 @@ struct Connection {
     /// Time of the first answer after a silent partition: [`NEVER`] until it comes, because the
     /// connection may be half open; 0 if there was no such partition.
     works_since_ns: u64,
-    /// The same as `let_go_ns` for a connection that a silent partition has left half open; what made
-    /// the client close an earlier connection does not count.
+    /// Time from which the client may have closed the connection that a silent partition left half
+    /// open; [`NEVER`] if it awaits no answer on that one. `let_go_ns` may be earlier, because of a
+    /// connection that was closed before the partition.
     half_open_let_go_ns: u64,
     /// True if requests are lost that go into the half-open connection: a silent partition has cut
     /// their way, or the node's process ended meanwhile.

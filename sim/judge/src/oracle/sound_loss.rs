@@ -134,10 +134,8 @@ impl SoundLoss {
     }
 
     fn violated(&mut self, facts: &Facts, id: AttemptId, from_ns: u64, blamed: Blamed) {
-        if !self.found.is_violated() {
-            let found = Violation::of_one(id, facts.now_ns, blamed);
-            self.found = Judgement::Violated(Violation { from_ns, ..found });
-        }
+        let found = Violation::of_one(id, facts.now_ns, blamed);
+        self.found.violated(Violation { from_ns, ..found });
     }
 }
 

@@ -101,9 +101,7 @@ impl SoundRefusal {
     }
 
     fn violated(&mut self, facts: &Facts, id: AttemptId, blamed: Blamed) {
-        if !self.found.is_violated() {
-            self.found = Judgement::Violated(Violation::of_one(id, facts.now_ns, blamed));
-        }
+        self.found.violated(Violation::of_one(id, facts.now_ns, blamed));
     }
 }
 

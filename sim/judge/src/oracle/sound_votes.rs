@@ -120,10 +120,8 @@ impl SoundVotes {
     }
 
     fn violated(&mut self, facts: &Facts, id: AttemptId, from_ns: u64, blamed: Blamed) {
-        if !self.found.is_violated() {
-            let found = Violation::of_one(id, facts.now_ns, blamed);
-            self.found = Judgement::Violated(Violation { from_ns, ..found });
-        }
+        let found = Violation::of_one(id, facts.now_ns, blamed);
+        self.found.violated(Violation { from_ns, ..found });
     }
 }
 

@@ -173,6 +173,13 @@ impl Judgement {
         matches!(self, Self::Violated(_))
     }
 
+    /// Records a violation, unless there was one before.
+    pub(super) fn violated(&mut self, found: Violation) {
+        if !self.is_violated() {
+            *self = Self::Violated(found);
+        }
+    }
+
     /// Records that the property was put to the test and held this time. Keeps a violation.
     pub(super) fn held(&mut self) {
         if !self.is_violated() {

@@ -166,6 +166,12 @@ impl Scenario {
         self.lock.fleet_max_ttl.unwrap_or(longest)
     }
 
+    /// Returns the TTL of `client`: its own, or the lock's.
+    #[must_use]
+    pub fn ttl_of(&self, client: &Client) -> Span {
+        client.ttl.unwrap_or(self.lock.ttl)
+    }
+
     /// Returns the number of hosts: nodes, clients, the probe, the store and the replicas.
     #[must_use]
     pub fn host_count(&self) -> usize {

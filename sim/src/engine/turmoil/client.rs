@@ -24,13 +24,12 @@ use crate::terms;
 pub(super) fn builder(plan: &Plan, client: ClientId) -> Builder {
     let scenario = &plan.scenario;
     let lock = &scenario.lock;
-    let ttl = |client: &scenario::Client| client.ttl.unwrap_or(lock.ttl);
     let own = scenario.client(client).unwrap_or(&scenario.clients[0]);
     let members = plan.members(client).iter();
     let nodes = members.map(|node| format!("redis://{}", node_name(*node)));
     Redlock::builder()
         .nodes(nodes)
-        .ttl(ttl(own).duration())
+        .ttl(scenario.ttl_of(own).duration())
         .fleet_max_ttl(scenario.fleet_max_ttl().duration())
         .node_timeout(lock.node_timeout.duration())
         .min_validity(lock.min_validity.duration())

@@ -128,9 +128,7 @@ impl Simulation {
         let shared = Arc::clone(&self.shared);
         let mut guard = shared.lock();
         let state = &mut *guard;
-        while state.world.agenda.next_ns().is_some_and(|next_ns| next_ns <= at_ns)
-            && let Some((happens_ns, what)) = state.world.agenda.pop()
-        {
+        while let Some((happens_ns, what)) = state.world.agenda.pop_until(at_ns) {
             state.world.agenda.advance_to(happens_ns);
             state.world.happen(what);
         }

@@ -147,8 +147,8 @@ impl Check<'_> {
             };
             let at = format!("{at}.acquire.keep-alive");
             self.positive(&at, at_most);
-            let own = step.acquire.and_then(|acquire| acquire.ttl).or(client.ttl);
-            let ttl = own.unwrap_or(self.scenario.lock.ttl);
+            let own = step.acquire.and_then(|acquire| acquire.ttl);
+            let ttl = own.unwrap_or_else(|| self.scenario.ttl_of(client));
             if at_most.0 / KEPT_TTLS_MAX > ttl.0 {
                 let message =
                     format!("a keep-alive of {at_most} exceeds {KEPT_TTLS_MAX} times the TTL");

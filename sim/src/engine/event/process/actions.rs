@@ -107,7 +107,7 @@ impl Process {
     ) -> EventKind {
         let scenario = &plan.scenario;
         let client = scenario.client(attempt.client).unwrap_or(&scenario.clients[0]);
-        let ttl = wanted_ttl.or(client.ttl).unwrap_or(scenario.lock.ttl);
+        let ttl = wanted_ttl.unwrap_or_else(|| scenario.ttl_of(client));
         let drift = terms::drift(scenario.lock.drift);
         let drift_ns = drift.of(ttl.duration()).as_nanos() as u64;
         let Profile { nodes, expires, gives_up_drift, .. } = self.subject.profile();

@@ -91,7 +91,7 @@ fn connections_end_in_the_way_that_servers_do() {
         state.open_nodes(ClientId(0));
         let number = state.clients[ClientId(0)].connected[NodeId(0)].unwrap();
         state.lines.get_mut(&number).unwrap().still = false;
-        while let Some((at_ns, what)) = state.world.agenda.pop() {
+        while let Some((at_ns, what)) = state.world.agenda.pop_until(u64::MAX) {
             state.world.agenda.advance_to(at_ns);
             state.world.happen(what);
         }
@@ -148,7 +148,7 @@ fn pushes_travel_to_the_connections_that_read_the_key() {
     requests(state, reader, b"GET res\r\n");
     let greeting = Request { kind: CommandKind::Greet, ..request };
     state.world.execute(reader, greeting);
-    while let Some((at_ns, what)) = state.world.agenda.pop() {
+    while let Some((at_ns, what)) = state.world.agenda.pop_until(u64::MAX) {
         state.world.agenda.advance_to(at_ns);
         state.world.happen(what);
     }
