@@ -252,3 +252,17 @@ fn shells_complete_commands_and_options() {
         assert!(!script.contains("watchdog"), "{shell} offers a hidden command");
     }
 }
+
+#[test]
+fn a_node_that_only_extended_a_lease_did_not_vote_for_both() {
+    let file = include_str!("../../scenarios/found/extended-in-quarantine.toml");
+    let folder = folder("extended", &[("extended-in-quarantine.toml", file)]);
+    let replay = ["replay", "extended-in-quarantine", "--seed", "0"];
+    redlock_sim(&folder, &replay).code(0).stdout_eq(str![[r#"
+...
+  Then  - L1 was counted on B, L2 on A and C: no node voted for both, so none could refuse
+
+  blame   membership
+...
+"#]]);
+}

@@ -10,14 +10,15 @@ use super::{Clause, outside, stop_before};
 use crate::report::faults;
 use crate::report::timeline::{Attempt, Command, FaultWindow, Key, KeyEnded, Timeline};
 
-/// Explains, for every node that both leases counted, why the node could vote twice.
+/// Explains, for every node that the first lease counts and that let the second one in, why the node
+/// could vote twice.
 pub(super) fn shared_nodes(
     timeline: &Timeline<'_>,
     violation: &Violation,
     (first, second): (&Attempt, &Attempt),
     at_ns: u64,
 ) -> Vec<Clause> {
-    let (of_first, of_second) = (first.counted_at(at_ns), second.counted_at(at_ns));
+    let (of_first, of_second) = (first.counted_at(at_ns), second.counted);
     let shared = of_first & of_second;
     let (l1, l2) = (timeline.name(first.id), timeline.name(second.id));
     if shared.is_empty() {
