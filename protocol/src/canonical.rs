@@ -121,4 +121,6 @@ pub(super) enum Meaning {
     TimeLeft,
     Look,
     Read,
+    /// An extension or a read that a later one has superseded.
+    Superseded,
 }

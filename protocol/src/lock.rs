@@ -250,7 +250,7 @@ impl Lock {
             return self.handle_extension(node, outcome, now);
         }
         if !is_set {
-            return None;
+            return self.handle_superseded(node, id, outcome);
         }
         // INFO may have shown after T1 that the node is young: it may have forgotten a lease that
         // was alive at T1. Its vote is therefore judged by T1, not by the time of its answer.

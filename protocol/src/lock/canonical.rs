@@ -89,6 +89,8 @@ impl Lock {
             && self.votes[node.get()] == super::Vote::Pending
         {
             Meaning::Set
+        } else if self.is_behind_set(node, id) {
+            Meaning::Superseded
         } else {
             Meaning::Nothing
         }

@@ -40,8 +40,7 @@ pub(super) struct Extension {
     /// The caller asked for the round, so it counts against the limit.
     is_callers: bool,
     successes: u32,
-    /// Serial of the round's command to the first node; those to the other nodes and the repairs
-    /// follow.
+    /// Serial of the round's command to the first node; those to the other nodes follow.
     first: u32,
     ttl: Duration,
     /// The lease's deadline if the round succeeds.
@@ -184,7 +183,7 @@ impl Lock {
             ripening: self.extension.young,
             ..self.extension
         };
-        self.next_serial += 2 * nodes.get() as u32;
+        self.next_serial += nodes.get() as u32;
         self.crowded = NodeMask::EMPTY;
         self.to_extend = nodes.all();
         self.watching.read_behind(nodes.all());
@@ -363,8 +362,8 @@ impl Lock {
         for node in missing.iter() {
             self.extension.lacked.remove(node);
             self.votes[node.get()] = Vote::Pending;
-            let serial = self.extend_serial(node) + self.config.nodes.get() as u32;
-            self.extension.repairs[node.get()] = Some(serial);
+            self.extension.repairs[node.get()] = Some(self.next_serial);
+            self.next_serial += 1;
             self.to_set.insert(node);
             self.watching.set_again(node);
         }

@@ -11,6 +11,8 @@
 //! - Only a node's own reply shows that it lacks the key. The lease is lost as soon as so many
 //!   nodes lack the key that no majority is left. A node that is silent or does not push is no
 //!   evidence.
+//! - A reply shows this even if it answers a read or an extension that a later one has superseded:
+//!   only a SET creates the key.
 //!
 //! No answer of an extension counts because of a read.
 
@@ -125,6 +127,15 @@ impl Watching {
 
     pub(super) fn key_was_missing(&mut self, node: NodeIndex) {
         self.has.remove(node);
+    }
+
+    /// Records that `node` lacks the key, by its reply to a command behind the last SET.
+    fn key_is_gone(&mut self, node: NodeIndex) {
+        if !self.lacks.contains(node) {
+            self.idle_pushes = 0;
+        }
+        self.has.remove(node);
+        self.lacks.insert(node);
     }
 
     /// Records that `node` has set the key. The reply may have been withheld for so long that a
@@ -271,11 +282,7 @@ impl Watching {
             self.mute.insert(node);
         }
         if !has_key {
-            if !self.lacks.contains(node) {
-                self.idle_pushes = 0;
-            }
-            self.has.remove(node);
-            self.lacks.insert(node);
+            self.key_is_gone(node);
         } else {
             self.key_was_there(node);
             if pushes && !overtaken {
@@ -354,6 +361,26 @@ impl Lock {
         now: BootInstant,
     ) -> Option<LockOutcome> {
         self.watching.read(node, outcome, now);
+        self.look_for_loss()
+    }
+
+    /// Returns true if `id` is an extension or a read behind the last SET to `node`.
+    pub(super) fn is_behind_set(&self, node: NodeIndex, id: CommandId) -> bool {
+        self.is_watched() && id.serial > self.set_serial(node)
+    }
+
+    /// Handles the outcome of an extension or a read that a later one has superseded.
+    pub(super) fn handle_superseded(
+        &mut self,
+        node: NodeIndex,
+        id: CommandId,
+        outcome: Result<Reply, NoAnswer>,
+    ) -> Option<LockOutcome> {
+        let lacks_key = matches!(outcome, Ok(Reply::Integer(..=0) | Reply::Registered(..=0)));
+        if !lacks_key || !self.is_behind_set(node, id) {
+            return None;
+        }
+        self.watching.key_is_gone(node);
         self.look_for_loss()
     }
 }

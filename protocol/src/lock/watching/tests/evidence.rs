@@ -222,3 +222,24 @@ fn a_node_is_confirmed_again_when_a_read_registers_the_key() {
     world.answer(0);
     assert_eq!(votes(&world, lock).confirmed.len(), 5);
 }
+
+#[test]
+fn a_superseded_reply_shows_that_the_key_is_gone() {
+    let (mut world, lock) = watched();
+    world.nodes[0].key = None;
+    world.extend(lock).expect("begun");
+    answer_all(&mut world);
+    // The nodes 1 and 2 alone count: each round fails at once, and the next may begin before any
+    // node has answered.
+    for _ in 0..2 {
+        world.pass(ms(10));
+        world.extend(lock).expect("begun");
+    }
+    world.nodes[1].key = None;
+    world.nodes[2].key = None;
+    world.events();
+    world.answer(1);
+    assert_eq!(lost(&mut world), None, "the nodes 2, 3 and 4 may have it");
+    world.answer(2);
+    assert_eq!(lost(&mut world), Some(LostReason::KeysGone));
+}
