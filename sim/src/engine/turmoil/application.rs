@@ -9,7 +9,7 @@ use std::time::Duration;
 use lock_judge::history::{AttemptId, BasedOn, ClientId, EventKind, FencingToken, Refusal};
 use lock_judge::scenario::{Acquire, AttemptStep};
 use redlock_client::environment::Environment;
-use redlock_client::{ExtendErrorKind, KeepAlive, Lease, Redlock};
+use redlock_client::{AcquireError, AcquireErrorKind, ExtendErrorKind, KeepAlive, Lease, Redlock};
 
 use super::environment::{HostEnvironment, Sleep};
 use super::shared::{Due, Shared};
@@ -152,7 +152,7 @@ impl Application {
         let mut acquiring = wanted.into_future();
         let mut cancelled = pin!(self.until(acquire.until.map_or(u64::MAX, |until| until.0)));
         let outcome = poll_fn(|context| match Pin::new(&mut acquiring).poll(context) {
-            Poll::Ready(outcome) => Poll::Ready(outcome.ok()),
+            Poll::Ready(outcome) => Poll::Ready(lease(outcome)),
             Poll::Pending => cancelled.as_mut().poll(context).map(|()| None),
         });
         let outcome = outcome.await;
@@ -286,4 +286,15 @@ impl Application {
     fn served(&self) -> Option<Input> {
         self.shared.lock().clients[self.client].served.take()
     }
+}
+
+/// Returns the lease of an acquisition, if it has one.
+fn lease(outcome: Result<Lease, AcquireError>) -> Option<Lease> {
+    let is_invalid = |error: &AcquireError| error.kind() == AcquireErrorKind::Invalid;
+    let invalid = outcome.as_ref().err().filter(|error| is_invalid(error));
+    assert!(
+        invalid.is_none(),
+        "the scenario's check has refused what the client does: {invalid:?}"
+    );
+    outcome.ok()
 }

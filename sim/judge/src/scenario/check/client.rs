@@ -149,6 +149,10 @@ impl Check<'_> {
             self.positive(&at, at_most);
             let own = step.acquire.and_then(|acquire| acquire.ttl);
             let ttl = own.unwrap_or_else(|| self.scenario.ttl_of(client));
+            if at_most <= ttl {
+                let message = format!("a keep-alive of {at_most} ends before the lease");
+                self.wrong(&at, &message, &format!("expected more than the TTL, {ttl}"));
+            }
             if at_most.0 / KEPT_TTLS_MAX > ttl.0 {
                 let message =
                     format!("a keep-alive of {at_most} exceeds {KEPT_TTLS_MAX} times the TTL");

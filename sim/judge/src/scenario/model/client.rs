@@ -189,8 +189,8 @@ pub struct Acquire {
     /// vote, and make at most [`Acquire::AT_ONCE_MOST`] attempts. Only for `redlock`.
     #[serde(skip_serializing_if = "is_false")]
     pub at_once: bool,
-    /// Keep the lease alive by extensions for at most this long on the client's clock. Only for
-    /// `redlock`.
+    /// Keep the lease alive by extensions for at most this long on the client's clock, more than its
+    /// TTL. Only for `redlock`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_alive: Option<Span>,
     /// TTL of the lease, also for the extensions that follow; the client's TTL if not given. Only for

@@ -38,7 +38,7 @@ pub(super) const MISTAKES: &[(&str, &str)] = &[
     ("ttl      = \"10s\"", "ttl      = \"10s\"\nplain-extensions = true"),
     ("ttl      = \"10s\"", "ttl      = \"10s\"\nplain-extension = true"),
     ("network = {", "server = \"redis-8\"\nnetwork = {"),
-    ("acquire = {}", "acquire = { keep-alive = \"0s\" }"),
+    ("acquire = {}", "acquire = { keep-alive = \"10s\" }"),
     ("acquire = {}", "acquire = { keep-alive = \"10001s\" }"),
     ("acquire = {}", "acquire = { keepalive = \"30s\" }"),
     (
