@@ -9,6 +9,7 @@
 //!   them pushes a change, or when enough keys have expired. After a long silence it looks again.
 //! - **Awake**, it draws a random delay, and listens meanwhile. If a push within the delay shows
 //!   that another client has taken the lock, the use sleeps again. Otherwise it attempts.
+//! - A node in quarantine is like one whose key expires when the quarantine ends.
 //! - If too few nodes push to wake the use, it attempts at intervals that grow with the time it has
 //!   waited.
 
@@ -67,6 +68,9 @@ pub(super) struct Failure {
     pub(super) reason: AttemptError,
     /// Nodes that refused because a key was there.
     pub(super) refused: NodeMask,
+    /// Instants at which the nodes leave their quarantine, by node; past ones if the attempt did not
+    /// fail for nodes in quarantine.
+    pub(super) quarantine_until: [BootInstant; MAX_NODES],
     pub(super) jitter: u64,
 }
 
@@ -86,6 +90,9 @@ pub(crate) struct Listening {
     seen_at: [BootInstant; MAX_NODES],
     /// Nodes that refused the last attempt: they have the key that blocks it.
     refused: NodeMask,
+    /// Nodes in quarantine when the last attempt failed for such nodes. Each blocks like a key that
+    /// expires at its end.
+    quarantined: NodeMask,
     /// Nodes that push the next change of their key.
     registered: NodeMask,
     /// Nodes to look at.
@@ -148,6 +155,7 @@ impl Listening {
             sights: Sights::none(nodes),
             seen_at: [began; MAX_NODES],
             refused: NodeMask::EMPTY,
+            quarantined: NodeMask::EMPTY,
             registered: NodeMask::EMPTY,
             to_look: NodeMask::EMPTY,
             asked: NodeMask::EMPTY,
@@ -194,8 +202,12 @@ impl Listening {
         round_trip: Duration,
         now: BootInstant,
     ) {
-        let Failure { reason, refused, jitter } = failure;
-        self.is_contended = matches!(reason, AttemptError::Taken | AttemptError::Split);
+        let Failure { reason, refused, quarantine_until, jitter } = failure;
+        self.is_contended = match reason {
+            AttemptError::Taken | AttemptError::Split => true,
+            AttemptError::Quarantined => !refused.is_empty(),
+            _ => false,
+        };
         let collided = self.woke.take().is_some() || reason == AttemptError::Split;
         self.round_trip = round_trip;
         if self.is_contended {
@@ -207,6 +219,11 @@ impl Listening {
         (self.jitter, self.draws, self.refused) = (jitter, 0, refused);
         // The attempt's own SETs and releases have dropped the registrations.
         self.sights = Sights::none(self.nodes);
+        self.quarantined = NodeMask::EMPTY;
+        for node in self.nodes.iter().filter(|node| quarantine_until[node.get()] > now) {
+            self.sights.set(node, Sight::Held(quarantine_until[node.get()]));
+            self.quarantined.insert(node);
+        }
         self.registered = NodeMask::EMPTY;
         (self.to_look, self.asked, self.overtaken) =
             (NodeMask::EMPTY, NodeMask::EMPTY, NodeMask::EMPTY);

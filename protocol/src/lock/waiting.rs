@@ -6,8 +6,18 @@ use super::listening::{Failure, Listening};
 use super::{AttemptError, Limit, Lock, LockOutcome, Phase, Vote};
 use crate::command::{CommandId, NoAnswer, Op, Reply, Send};
 use crate::crowd::Crowd;
-use crate::quorum::{NodeIndex, NodeMask};
+use crate::quorum::{MAX_NODES, NodeIndex, NodeMask};
 use crate::time::BootInstant;
+
+/// When nodes leave their quarantine, as far as is known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quarantine {
+    /// By node: the instant from which its votes may count; the last representable one if none is
+    /// known.
+    pub(crate) until: [BootInstant; MAX_NODES],
+    /// Instant from which the votes of a majority may count; `None` if none is known.
+    pub(crate) majority_from: Option<BootInstant>,
+}
 
 impl Lock {
     /// Puts the first attempt off until `until`, or until the time limit if that is earlier.
@@ -28,13 +38,13 @@ impl Lock {
 
     /// Ends the attempt. Everything that it may have set is released, on *every* node that may have
     /// it (specification, step 5; counterexamples N1, L3), and the use waits for the next attempt if
-    /// there is to be one. `not_before` is the instant before which that attempt cannot succeed, if
-    /// one is known; `mute` are the nodes that do not push.
+    /// there is to be one. `quarantine` is given if the attempt failed for nodes in quarantine; `mute`
+    /// are the nodes that do not push.
     pub(crate) fn fail(
         &mut self,
         reason: AttemptError,
         round_trip: Duration,
-        not_before: Option<BootInstant>,
+        quarantine: Option<Quarantine>,
         mute: NodeMask,
         now: BootInstant,
     ) {
@@ -42,13 +52,18 @@ impl Lock {
         self.failures += 1;
         self.why_behind = reason;
         let delay = self.config.retry.after(self.failures, round_trip, self.fresh.jitter);
-        let until = not_before.map_or(now, |from| from.max(now)).after(delay);
+        let majority_from = quarantine.and_then(|it| it.majority_from);
+        let until = majority_from.map_or(now, |from| from.max(now)).after(delay);
+        let is_contended = !self.voting(Vote::Refused).is_empty();
         let again = match self.config.limit {
             Limit::Attempts(most) => self.failures < most,
-            Limit::Until(end) if not_before.is_some() => until < end,
+            Limit::Until(end) if majority_from.is_some_and(|from| from > now || !is_contended) => {
+                until < end
+            }
             Limit::Until(end) => {
                 if now < end {
-                    self.listen(reason, round_trip, mute, now);
+                    let until = quarantine.map(|it| it.until);
+                    self.listen((reason, until), round_trip, mute, now);
                 } else {
                     self.phase = Phase::Ended;
                 }
@@ -61,13 +76,14 @@ impl Lock {
 
     fn listen(
         &mut self,
-        reason: AttemptError,
+        (reason, quarantine_until): (AttemptError, Option<[BootInstant; MAX_NODES]>),
         round_trip: Duration,
         mute: NodeMask,
         now: BootInstant,
     ) {
         let (refused, jitter) = (self.voting(Vote::Refused), self.fresh.jitter);
-        let failure = Failure { reason, refused, jitter };
+        let quarantine_until = quarantine_until.unwrap_or([BootInstant::ZERO; MAX_NODES]);
+        let failure = Failure { reason, refused, quarantine_until, jitter };
         let (nodes, retry, crowd) = (self.config.nodes, self.config.retry, self.crowd);
         let began = self.t1;
         let listening = self

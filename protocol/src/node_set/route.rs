@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::{Event, NodeSet};
 use crate::command::LockId;
 use crate::link::{Command, CommandOutcome, Link};
-use crate::lock::{AttemptError, ExtendError, Lock, LockOutcome, Phase};
+use crate::lock::{AttemptError, ExtendError, Lock, LockOutcome, Phase, Quarantine};
 use crate::quorum::{MAX_NODES, NodeIndex};
 use crate::time::BootInstant;
 use crate::token::Token;
@@ -108,11 +108,11 @@ impl NodeSet {
         let reason = if held_here { AttemptError::Taken } else { reason };
         let round_trip = self.quorum_round_trip();
         let quarantined = reason == AttemptError::Quarantined;
-        let not_before = if quarantined { self.majority_from(Link::may_count_from) } else { None };
+        let quarantine = quarantined.then(|| self.quarantine());
         let (now, mute) = (self.clock, self.mute);
         let machine = self.lock_mut(lock).expect("it has just failed");
         let ballot = machine.ballot();
-        machine.fail(reason, round_trip, not_before, mute, now);
+        machine.fail(reason, round_trip, quarantine, mute, now);
         if !held_here {
             machine.ask_for_time_left();
         }
@@ -199,6 +199,15 @@ impl NodeSet {
             head = self.lines.leave(resource, lock);
             self.carry(lock, now);
         }
+    }
+
+    /// Returns what the links know of the nodes' quarantine.
+    fn quarantine(&self) -> Quarantine {
+        let mut until = [BootInstant::ZERO; MAX_NODES];
+        for (node, link) in self.nodes.iter().zip(&self.links) {
+            until[node.get()] = link.may_count_from().unwrap_or(BootInstant::from_nanos(u64::MAX));
+        }
+        Quarantine { until, majority_from: self.majority_from(Link::may_count_from) }
     }
 
     /// Returns the instant from which a majority of the nodes counts, if nothing changes; `None`:

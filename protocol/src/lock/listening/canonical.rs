@@ -35,8 +35,9 @@ impl Listening {
                 out.ahead(until);
             }
         }
-        let Self { refused, registered, asked, overtaken, checked, away, mute, .. } = *self;
-        for mask in [refused, registered, asked, overtaken, checked, away, mute] {
+        let Self { refused, quarantined, registered, asked, overtaken, checked, .. } = *self;
+        let (knowledge, nodes) = ([refused, quarantined, registered], [self.away, self.mute]);
+        for mask in knowledge.into_iter().chain([asked, overtaken, checked]).chain(nodes) {
             out.flag(mask.contains(node));
         }
         out.flag(self.anchor == Some(node));

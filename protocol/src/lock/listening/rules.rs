@@ -144,7 +144,7 @@ impl Listening {
             _ => {}
         }
         if self.awake.is_none() {
-            self.seek();
+            self.seek(now);
         }
     }
 
@@ -183,22 +183,21 @@ impl Listening {
     }
 
     /// Looks at more nodes if the use listens to too few of them to sleep on.
-    fn seek(&mut self) {
+    fn seek(&mut self, now: BootInstant) {
         // The look that was put off leads to all others.
         if !self.is_contended || self.put_off.is_some() {
             return;
         }
-        let heard = |it: &Self| it.registered.union(it.asked).union(it.to_look);
+        let heard = self.registered.union(self.asked).union(self.to_look);
         if self.more_at.is_some() {
-            if heard(self).is_empty() {
+            if heard.is_empty() {
                 self.listen_to_one();
             }
             return;
         }
-        let enough = self.nodes.tolerated() + 1;
-        let useless = heard(self).union(self.away).union(self.mute);
-        let others = self.nodes.all().without(useless);
-        let missing = enough.saturating_sub(heard(self).len());
+        let (enough, heard) = (self.nodes.tolerated() + 1, heard.union(self.announced(now)));
+        let others = self.nodes.all().without(heard.union(self.away).union(self.mute));
+        let missing = enough.saturating_sub(heard.len());
         // A node without the key that blocks, as after a restart, does not tell of its end.
         let (likely, rest) = (others.intersection(self.refused), others.without(self.refused));
         likely.iter().chain(rest.iter()).take(missing).for_each(|node| self.to_look.insert(node));
@@ -206,8 +205,14 @@ impl Listening {
 
     /// Returns true if no majority can become free without a push.
     fn is_sound(&self, now: BootInstant) -> bool {
-        let held = self.sights.held(now).intersection(self.registered);
+        let held = self.sights.held(now).intersection(self.announced(now));
         held.len() > self.nodes.tolerated()
+    }
+
+    /// Returns the nodes that push, or whose quarantine ends at a known instant, when they become
+    /// free.
+    fn announced(&self, now: BootInstant) -> NodeMask {
+        self.registered.union(self.quarantined.intersection(self.sights.held(now)))
     }
 
     /// Schedules an attempt that nothing wakes if too few nodes can wake the sleeping use.
@@ -273,14 +278,14 @@ impl Listening {
             return;
         }
         if self.more_at.take_if(|at| *at <= now).is_some() {
-            self.seek();
+            self.seek(now);
         }
         if self.silent_until().is_some_and(|at| at <= now) {
             (self.looked_at, self.checked_at) = (now, now);
             self.away = NodeMask::EMPTY;
             self.more_at = None;
             self.to_look = self.registered;
-            self.seek();
+            self.seek(now);
         }
         // Keys that have expired free the lock, whether or not the nodes have noticed.
         self.reconsider(now);
@@ -293,7 +298,7 @@ impl Listening {
         self.checked.remove(node);
         self.away.insert(node);
         if self.awake.is_none() && self.asked.is_empty() {
-            self.seek();
+            self.seek(now);
         }
         self.keep_pace(now);
     }
@@ -309,7 +314,7 @@ impl Listening {
             let soon = now.after(self.delay(now));
             self.pace_at = self.pace_at.map(|at| at.min(soon));
         } else if self.awake.is_none() {
-            self.seek();
+            self.seek(now);
             self.keep_pace(now);
         }
     }
