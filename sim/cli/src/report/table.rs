@@ -1,8 +1,10 @@
 //! The events of a run as a table.
 
+use std::collections::BTreeSet;
+
 use lock_judge::history::EventKind;
 use lock_judge::text;
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 
 use super::timeline::Timeline;
 use super::words;
@@ -30,11 +32,11 @@ pub(super) fn window(timeline: &Timeline<'_>, around_ns: Option<u64>, most: usiz
     Window { rows: first..(first + most).min(all), all }
 }
 
-/// Draws the table. A row's anchor is `PREFIXe12` for event 12.
+/// Draws the table. The rows of the events `linked` have anchors: `PREFIXe12` for event 12.
 pub(super) fn draw(
     timeline: &Timeline<'_>,
     window: &Window,
-    prefix: &str,
+    (prefix, linked): (&str, &BTreeSet<usize>),
     history: &str,
 ) -> Markup {
     html! {
@@ -42,11 +44,8 @@ pub(super) fn draw(
             thead { tr { th { "#" } th { "true time, s" } th { "where" } th { "what" } } }
             tbody {
                 @for place in window.rows.clone() {
-                    @let event = &timeline.events[place];
-                    @let (host, what) = words::describe(timeline, event);
-                    tr id=(format!("{prefix}e{place}")) class=[class(event.kind)] {
-                        td { (place) } td { (text::exact(event.at_ns)) } td { (host) } td { (what) }
-                    }
+                    @let anchor = linked.contains(&place).then(|| format!("{prefix}e{place}"));
+                    (row(timeline, place, anchor.as_deref()))
                 }
             }
         }
@@ -56,6 +55,20 @@ pub(super) fn draw(
                 code { (history) } "."
             }
         }
+    }
+}
+
+/// Draws a row without the end tags, which HTML does not require: rows are most of a page's bytes.
+fn row(timeline: &Timeline<'_>, place: usize, anchor: Option<&str>) -> Markup {
+    let event = &timeline.events[place];
+    let (host, what) = words::describe(timeline, event);
+    let (td, at) = (PreEscaped("<td>"), text::exact(event.at_ns));
+    html! {
+        (PreEscaped("<tr"))
+        @if let Some(anchor) = anchor { (PreEscaped(" id=\"")) (anchor) (PreEscaped("\"")) }
+        @if let Some(class) = class(event.kind) { (PreEscaped(" class=")) (class) }
+        (PreEscaped(">"))
+        (td) (place) (td) (at) (td) (host) (td) (what)
     }
 }
 

@@ -10,7 +10,7 @@ use super::{case, setting};
 use crate::report::Played;
 
 /// Approximate maximum size of the cases of a page, in bytes.
-const BYTES: usize = 178_000;
+const BYTES: usize = 140_000;
 
 /// Amount of detail shown for the runs of one case.
 #[derive(Clone, Copy, Debug)]

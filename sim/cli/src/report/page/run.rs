@@ -1,10 +1,11 @@
 //! One run on a page: its replay command, story, pictures and events.
 
+use std::collections::BTreeSet;
+
 use lock_judge::oracle::Violation;
 use lock_judge::scenario::Property;
 use lock_judge::text;
 use maud::{Markup, PreEscaped, html};
-use redlock_sim::search::CaseResult;
 
 use super::Detail;
 use crate::report::story::{self, Clause, Story};
@@ -42,13 +43,18 @@ pub(super) fn draw(played: &Played, run: &Run<'_>, detail: Detail) -> Markup {
     let around_ns = main.map(|violation| violation.from_ns);
     let window = table::window(timeline, around_ns, detail.events);
     let links = Links { window: &window, prefix: &prefix };
+    let stories = stories(timeline, &violations);
+    let is_calm = violations.is_empty() && detail.ownership;
+    let calm = if is_calm { story::of_run(timeline) } else { Vec::new() };
+    let clauses = stories.iter().flat_map(|(_, it)| it.lets.iter().chain(&it.then)).chain(&calm);
+    let linked: BTreeSet<usize> = clauses.filter_map(|clause| clause.event).collect();
     html! {
         h3 { "Seed " (seed) }
         p.replay { code { (again) } }
-        (stories(timeline, result, &violations, &links))
-        @if violations.is_empty() && detail.ownership {
-            div.run { @for clause in story::of_run(timeline) { p { (links.clause(&clause)) } } }
+        @for (property, story) in &stories {
+            (tell(*property, result.expects_violation(*property), story, &links))
         }
+        @if is_calm { div.run { @for clause in &calm { p { (links.clause(clause)) } } } }
         @if detail.ownership {
             h4 { "Who held what" }
             figure tabindex="0" { (PreEscaped(gantt::draw(timeline, main))) }
@@ -64,7 +70,7 @@ pub(super) fn draw(played: &Played, run: &Run<'_>, detail: Detail) -> Markup {
             details {
                 summary { "Events " (window.rows.start) " to " (window.rows.end.saturating_sub(1))
                     " of " (window.all) }
-                div.wide { (table::draw(timeline, &window, &prefix, &history)) }
+                div.wide { (table::draw(timeline, &window, (&prefix, &linked), &history)) }
             }
         }
     }
@@ -94,13 +100,11 @@ impl Links<'_> {
     }
 }
 
-/// Draws the stories of the violations. Leaves out what the story before has already said.
+/// Returns the stories of the violations, each without what the story before has already said.
 fn stories(
     timeline: &Timeline<'_>,
-    result: &CaseResult,
     violations: &[(Property, &Violation)],
-    links: &Links<'_>,
-) -> Markup {
+) -> Vec<(Property, Story)> {
     let mut told: Option<Story> = None;
     let mut stories = Vec::new();
     for (property, violation) in violations {
@@ -120,12 +124,7 @@ fn stories(
         stories.push((*property, rest));
         told = Some(story);
     }
-    html! {
-        @for (property, story) in &stories {
-            @let is_expected = result.expects_violation(*property);
-            (tell(*property, is_expected, story, links))
-        }
-    }
+    stories
 }
 
 fn tell(property: Property, is_expected: bool, story: &Story, links: &Links<'_>) -> Markup {
