@@ -68,6 +68,8 @@ pub(super) struct Failure {
     pub(super) reason: AttemptError,
     /// Nodes that refused because a key was there.
     pub(super) refused: NodeMask,
+    /// Nodes that did not answer the SET, or answered it with an error.
+    pub(super) silent: NodeMask,
     /// Instants at which the nodes leave their quarantine, by node; past ones if the attempt did not
     /// fail for nodes in quarantine.
     pub(super) quarantine_until: [BootInstant; MAX_NODES],
@@ -202,7 +204,7 @@ impl Listening {
         round_trip: Duration,
         now: BootInstant,
     ) {
-        let Failure { reason, refused, quarantine_until, jitter } = failure;
+        let Failure { reason, refused, silent, quarantine_until, jitter } = failure;
         self.is_contended = match reason {
             AttemptError::Taken | AttemptError::Split => true,
             AttemptError::Quarantined => !refused.is_empty(),
@@ -232,7 +234,11 @@ impl Listening {
         (self.put_off, self.idle_pushes) = (None, 0);
         self.before = [Sight::Unseen; MAX_NODES];
         self.restless = self.restless.saturating_add(1);
-        self.lacks_nodes = reason == AttemptError::TooFewNodes;
+        self.lacks_nodes = match reason {
+            AttemptError::TooFewNodes => true,
+            AttemptError::Quarantined => !silent.is_empty(),
+            _ => false,
+        };
         self.looked_at = now;
         self.fall_asleep(now);
         if self.is_contended {

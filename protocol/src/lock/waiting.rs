@@ -54,10 +54,9 @@ impl Lock {
         let delay = self.config.retry.after(self.failures, round_trip, self.fresh.jitter);
         let majority_from = quarantine.and_then(|it| it.majority_from);
         let until = majority_from.map_or(now, |from| from.max(now)).after(delay);
-        let is_contended = !self.voting(Vote::Refused).is_empty();
         let again = match self.config.limit {
             Limit::Attempts(most) => self.failures < most,
-            Limit::Until(end) if majority_from.is_some_and(|from| from > now || !is_contended) => {
+            Limit::Until(end) if quarantine.is_some_and(|it| self.needs_time_alone(it, now)) => {
                 until < end
             }
             Limit::Until(end) => {
@@ -74,6 +73,15 @@ impl Lock {
         self.phase = if again { Phase::Waiting { until } } else { Phase::Ended };
     }
 
+    /// Returns true if an attempt after a known instant succeeds if every node then answers as it did
+    /// now, or if no attempt before that instant can succeed.
+    fn needs_time_alone(&self, quarantine: Quarantine, now: BootInstant) -> bool {
+        let granted = self.voting(Vote::Counted).union(self.voting(Vote::Ineligible));
+        let count = granted.iter().filter(|node| quarantine.until[node.get()] <= now).count();
+        let is_later = |from| from > now || count >= self.config.nodes.quorum();
+        quarantine.majority_from.is_some_and(is_later)
+    }
+
     fn listen(
         &mut self,
         (reason, quarantine_until): (AttemptError, Option<[BootInstant; MAX_NODES]>),
@@ -83,7 +91,9 @@ impl Lock {
     ) {
         let (refused, jitter) = (self.voting(Vote::Refused), self.fresh.jitter);
         let quarantine_until = quarantine_until.unwrap_or([BootInstant::ZERO; MAX_NODES]);
-        let failure = Failure { reason, refused, quarantine_until, jitter };
+        let granted = self.voting(Vote::Counted).union(self.voting(Vote::Ineligible));
+        let silent = self.config.nodes.all().without(granted).without(refused);
+        let failure = Failure { reason, refused, silent, quarantine_until, jitter };
         let (nodes, retry, crowd) = (self.config.nodes, self.config.retry, self.crowd);
         let began = self.t1;
         let listening = self

@@ -138,6 +138,10 @@ impl Listening {
             }
             None if !is_blocked && !self.sights.free(now).is_empty() => {
                 let free = self.sights.free(now);
+                if !free.intersection(self.quarantined).is_empty() {
+                    // The end of a quarantine is news, whatever the attempts before have met.
+                    self.restless = 0;
+                }
                 self.anchor = free.intersection(self.registered).iter().next();
                 self.wake(now);
             }
@@ -313,7 +317,8 @@ impl Listening {
             self.restless = 0;
             let soon = now.after(self.delay(now));
             self.pace_at = self.pace_at.map(|at| at.min(soon));
-        } else if self.awake.is_none() {
+        }
+        if self.awake.is_none() && (self.is_contended || !self.lacks_nodes) {
             self.seek(now);
             self.keep_pace(now);
         }

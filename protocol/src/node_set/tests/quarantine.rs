@@ -147,7 +147,8 @@ fn wait_for_a_quarantine_does_not_pass_over_a_suspended_node() {
     // The third node's introduction takes longer than an attempt waits for it.
     world.pass(NODE_TIMEOUT);
     assert_eq!(failed(&world.events()), Some(AttemptError::Quarantined));
-    world.pass(ms(5));
+    // About a tenth of the wait so far.
+    world.pass(ms(8));
     assert_eq!(world.events(), [Event::AttemptDue(lock)]);
 }
 
@@ -213,4 +214,35 @@ fn a_use_that_waits_for_a_quarantine_hears_pushes() {
     answer_pending(&mut world, 0);
     world.pass(ms(5));
     assert_eq!(world.events(), [Event::AttemptDue(lock)]);
+}
+
+#[test]
+fn attempts_grow_rare_beside_a_quarantine_and_a_silent_node() {
+    let mut world = World::cold(3);
+    world.nodes[2].introduction = young(1);
+    world.client.connect(world.now);
+    world.drain();
+    (0..3).for_each(|index| world.accept(index));
+    (0..3).for_each(|index| answer_pending(&mut world, index));
+    let config = patient(&world, 20_000);
+    let lock = world.acquire(config, 1);
+    let mut attempts = 1;
+    for _ in 0..10_090 {
+        (1..3).for_each(|index| answer_pending(&mut world, index));
+        world.pass(ms(1));
+        if world.events().contains(&Event::AttemptDue(lock)) {
+            attempts += 1;
+            world.begin(lock, 2);
+        }
+    }
+    assert!((10..80).contains(&attempts), "{attempts}");
+    (0..20).for_each(|_| {
+        (1..3).for_each(|index| answer_pending(&mut world, index));
+        world.pass(ms(1));
+        if world.events().contains(&Event::AttemptDue(lock)) {
+            world.begin(lock, 3);
+        }
+    });
+    (1..3).for_each(|index| answer_pending(&mut world, index));
+    assert!(world.client.deliver(lock, world.now).is_ok(), "as soon as the quarantine is over");
 }
