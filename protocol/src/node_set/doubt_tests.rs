@@ -18,12 +18,6 @@ fn granted() -> (World, LockId) {
     (world, lock)
 }
 
-fn answer_all(world: &mut World) {
-    while let Some(index) = (0..NODES).find(|&it| !world.nodes[it].inbox.is_empty()) {
-        world.answer(index);
-    }
-}
-
 fn confirmed(world: &World, lock: LockId) -> NodeMask {
     world.client.votes(lock, world.now).expect("it is held").confirmed
 }
@@ -33,10 +27,10 @@ fn a_node_known_to_push_nothing_does_not_confirm_a_lease() {
     let (mut world, lock) = granted();
     world.client.mute = mask(&[2]);
     world.pass(ms(500));
-    answer_all(&mut world);
+    world.answer_all();
     assert_eq!(confirmed(&world, lock), mask(&[0, 1]), "it has not pushed what it should have");
     world.push(2);
-    answer_all(&mut world);
+    world.answer_all();
     assert_eq!(confirmed(&world, lock).len(), NODES, "it does push");
 }
 
@@ -44,7 +38,7 @@ fn a_node_known_to_push_nothing_does_not_confirm_a_lease() {
 fn reports_of_lost_keys_cause_one_doubt_per_introduction() {
     let (mut world, _) = granted();
     world.pass(ms(500));
-    answer_all(&mut world);
+    world.answer_all();
     let reads = |world: &World| {
         let read = |op: &&Op| matches!(op, Op::Read { .. });
         world.nodes[0].written.iter().filter(read).count()
@@ -60,7 +54,7 @@ fn reports_of_lost_keys_cause_one_doubt_per_introduction() {
     assert!(world.nodes[0].inbox.iter().map(|&(_, op)| op).eq([Op::Introduce]));
     world.answer(0);
     assert_eq!(reads(&world), 3, "the keys are gone again");
-    answer_all(&mut world);
+    world.answer_all();
     assert_eq!(reads(&world), 3);
 }
 
@@ -68,7 +62,7 @@ fn reports_of_lost_keys_cause_one_doubt_per_introduction() {
 fn pushes_that_change_nothing_are_not_acted_on() {
     let (mut world, _) = granted();
     world.pass(ms(500));
-    answer_all(&mut world);
+    world.answer_all();
     let epoch = world.nodes[0].epoch.expect("connected");
     let push = |world: &mut World| {
         let acts = world.client.handle_key_changed(NodeIndex::new(0), epoch, RESOURCE, world.now);
@@ -79,7 +73,7 @@ fn pushes_that_change_nothing_are_not_acted_on() {
     assert!(!push(&mut world), "a read is under way");
     for acts in [true, true, false, false] {
         // The looks into pushes without a loss are put off: the first one arms a timer.
-        answer_all(&mut world);
+        world.answer_all();
         assert_eq!(push(&mut world), acts);
     }
 }

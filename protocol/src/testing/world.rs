@@ -115,6 +115,23 @@ impl World {
         self.answer_with(index, reply);
     }
 
+    /// Lets the nodes answer everything that has been written, and what is written then.
+    pub(crate) fn answer_all(&mut self) {
+        while let Some(index) = (0..self.nodes.len()).find(|&it| !self.nodes[it].inbox.is_empty()) {
+            self.answer(index);
+        }
+    }
+
+    /// Lets `time` pass; the nodes answer at once.
+    pub(crate) fn pass_answering(&mut self, time: Duration) {
+        let end = self.now.after(time);
+        while self.now < end {
+            self.answer_all();
+            self.pass(ms(1).min(end.since(self.now)));
+        }
+        self.answer_all();
+    }
+
     /// Lets the node answer the next command with `reply`, without executing it.
     pub(crate) fn answer_with(&mut self, index: usize, reply: Reply) {
         self.nodes[index].inbox.pop_front();

@@ -32,7 +32,7 @@ fn taken_for(ttl_ms: u64) -> (World, LockId) {
 /// The same, after the attempt was refused and the looks were answered.
 fn asleep_for(ttl_ms: u64) -> (World, LockId) {
     let (mut world, lock) = taken_for(ttl_ms);
-    answer_all(&mut world);
+    world.answer_all();
     world.events();
     (world, lock)
 }
@@ -41,25 +41,8 @@ fn asleep_for(ttl_ms: u64) -> (World, LockId) {
 fn sound_asleep() -> (World, LockId) {
     let (mut world, lock) = asleep_for(30_000);
     world.pass(ms(20));
-    answer_all(&mut world);
+    world.answer_all();
     (world, lock)
-}
-
-/// Lets the nodes answer everything that has been written, and what is written then.
-fn answer_all(world: &mut World) {
-    while let Some(index) = (0..world.nodes.len()).find(|&it| !world.nodes[it].inbox.is_empty()) {
-        world.answer(index);
-    }
-}
-
-/// Lets `time` pass; the nodes answer at once.
-fn pass(world: &mut World, time: Duration) {
-    let end = world.now.after(time);
-    while world.now < end {
-        answer_all(world);
-        world.pass(ms(1).min(end.since(world.now)));
-    }
-    answer_all(world);
 }
 
 fn looks(world: &World) -> usize {
@@ -98,7 +81,7 @@ fn a_long_wait_leaves_no_majority_without_a_listener() {
     let (mut world, _) = asleep_for(30_000);
     assert_eq!(registered(&world).len(), 1);
     world.pass(ms(20));
-    answer_all(&mut world);
+    world.answer_all();
     assert_eq!(registered(&world).len(), 3);
     let before = commands(&world);
     world.pass(ms(4_900));
@@ -111,12 +94,12 @@ fn a_push_leads_to_a_look_and_after_a_short_delay_to_an_attempt() {
     let before = looks(&world);
     release(&mut world);
     assert_eq!(looks(&world), before + 1, "one node is looked at again");
-    answer_all(&mut world);
+    world.answer_all();
     assert!(!is_due(&mut world), "it draws a delay");
     world.pass(WINDOW);
     assert!(is_due(&mut world));
     world.begin(lock, 2);
-    answer_all(&mut world);
+    world.answer_all();
     assert!(world.events().iter().any(|event| matches!(event, Event::Decided { .. })));
 }
 
@@ -126,7 +109,7 @@ fn no_attempt_begins_before_the_look_is_answered() {
     release(&mut world);
     world.pass(NODE_TIMEOUT - ms(1));
     assert!(!is_due(&mut world));
-    answer_all(&mut world);
+    world.answer_all();
     world.pass(ms(1));
     assert!(is_due(&mut world));
 }
@@ -135,13 +118,13 @@ fn no_attempt_begins_before_the_look_is_answered() {
 fn another_client_that_is_faster_is_heard_within_the_delay() {
     let (mut world, _) = sound_asleep();
     release(&mut world);
-    answer_all(&mut world);
+    world.answer_all();
     (0..5).for_each(|index| world.change(index, Some((8, 30_000))));
-    pass(&mut world, ms(1_000));
+    world.pass_answering(ms(1_000));
     assert!(!is_due(&mut world), "it sleeps on");
     assert_eq!(registered(&world).len(), 3);
     release(&mut world);
-    answer_all(&mut world);
+    world.answer_all();
     world.pass(WINDOW);
     assert!(is_due(&mut world));
 }
@@ -151,7 +134,7 @@ fn an_extension_is_a_push_and_no_reason_for_an_attempt() {
     let (mut world, _) = sound_asleep();
     for _ in 0..20 {
         (0..5).for_each(|index| world.change(index, Some((9, 30_000))));
-        pass(&mut world, ms(1_000));
+        world.pass_answering(ms(1_000));
         assert!(!is_due(&mut world));
     }
 }
@@ -160,7 +143,7 @@ fn an_extension_is_a_push_and_no_reason_for_an_attempt() {
 fn a_lock_of_a_dead_holder_is_attempted_when_its_keys_expire() {
     let (mut world, _) = asleep_for(3_000);
     world.pass(ms(20));
-    answer_all(&mut world);
+    world.answer_all();
     world.pass(ms(2_970));
     assert!(!is_due(&mut world));
     world.pass(ms(20) + WINDOW);
@@ -173,10 +156,10 @@ fn a_wait_ends_when_it_is_over() {
     let end = ms(WAIT_MS);
     (0..12).for_each(|_| {
         (0..5).for_each(|index| world.change(index, Some((9, 30_000))));
-        pass(&mut world, ms(4_980));
+        world.pass_answering(ms(4_980));
     });
     assert!(!is_due(&mut world));
-    pass(&mut world, end / 100);
+    world.pass_answering(end / 100);
     let gave_up = world.events().into_iter().find_map(|event| match event {
         Event::GaveUp { reason, taken_for, .. } => Some((reason, taken_for)),
         _ => None,
@@ -192,7 +175,7 @@ fn a_long_silence_ends_with_a_look_and_not_with_an_attempt() {
     let before = looks(&world);
     world.pass(ms(5_001));
     assert_eq!(looks(&world), before + 3);
-    answer_all(&mut world);
+    world.answer_all();
     assert!(!is_due(&mut world));
     assert_eq!(registered(&world).len(), 3);
 }
@@ -205,10 +188,10 @@ fn votes_that_were_split_are_attempted_again_soon() {
     for (index, byte) in [(0, 8), (1, 8), (2, 7), (3, 7)] {
         world.change(index, Some((byte, 30_000)));
     }
-    answer_all(&mut world);
+    world.answer_all();
     world.events();
     release(&mut world);
-    answer_all(&mut world);
+    world.answer_all();
     world.pass(4 * WINDOW);
     assert!(is_due(&mut world));
     world.begin(lock, 2);
@@ -218,14 +201,14 @@ fn votes_that_were_split_are_attempted_again_soon() {
 fn a_change_by_another_task_of_the_client_is_no_change_unheard() {
     let (mut world, _) = sound_asleep();
     release(&mut world);
-    answer_all(&mut world);
+    world.answer_all();
     let other = world.acquire(lock_config(5), 2);
-    answer_all(&mut world);
+    world.answer_all();
     world.client.deliver(other, world.now).expect("the lock was free");
-    pass(&mut world, ms(100));
+    world.pass_answering(ms(100));
     world.events();
     world.release(other);
-    answer_all(&mut world);
+    world.answer_all();
     world.pass(4 * WINDOW);
     assert!(is_due(&mut world), "the nodes push no change of one's own");
 }
@@ -244,13 +227,13 @@ fn a_push_without_a_listener_changes_nothing() {
 fn a_client_that_has_waited_yields_after_its_lease() {
     let (mut world, lock) = sound_asleep();
     release(&mut world);
-    answer_all(&mut world);
+    world.answer_all();
     world.pass(WINDOW);
     world.begin(lock, 2);
-    answer_all(&mut world);
+    world.answer_all();
     world.client.deliver(lock, world.now).expect("granted");
     world.release(lock);
-    answer_all(&mut world);
+    world.answer_all();
     world.events();
     let config = config(&world);
     let again = world.client.open(RESOURCE, config, world.now);

@@ -35,17 +35,10 @@ fn granted_in(mut world: World, config: LockConfig) -> (World, LockId) {
 /// The same, after all nodes have granted, when the first reads have been answered.
 fn watched() -> (World, LockId) {
     let (mut world, lock) = granted();
-    answer_all(&mut world);
+    world.answer_all();
     world.pass(ms(500));
-    answer_all(&mut world);
+    world.answer_all();
     (world, lock)
-}
-
-/// Lets the nodes answer everything that has been written, and what is written then.
-fn answer_all(world: &mut World) {
-    while let Some(index) = (0..world.nodes.len()).find(|&it| !world.nodes[it].inbox.is_empty()) {
-        world.answer(index);
-    }
 }
 
 fn reads(world: &World) -> usize {
@@ -71,15 +64,15 @@ fn read() -> Op {
 #[test]
 fn a_short_lease_costs_no_read() {
     let (mut world, lock) = granted();
-    answer_all(&mut world);
+    world.answer_all();
     world.pass(ms(499));
     assert_eq!(reads(&world), 0);
     world.release(lock);
-    answer_all(&mut world);
+    world.answer_all();
     world.pass(ms(20_000));
     assert_eq!(reads(&world), 0);
     let (mut world, _) = granted_with(LockConfig { ttl: ms(200), ..lock_config(5) });
-    answer_all(&mut world);
+    world.answer_all();
     world.pass(ms(49));
     assert_eq!(reads(&world), 0, "a twentieth would be 10 ms");
     world.pass(ms(1));
@@ -98,7 +91,7 @@ fn a_lease_that_lives_on_is_read_once_on_each_node() {
 #[test]
 fn keys_that_went_before_the_first_read_are_noticed_by_it() {
     let (mut world, _) = granted();
-    answer_all(&mut world);
+    world.answer_all();
     (0..3).for_each(|index| world.change(index, None));
     world.pass(ms(500));
     (0..2).for_each(|index| world.answer(index));
@@ -112,7 +105,7 @@ fn a_lease_is_lost_when_a_majority_may_be_free_and_not_before() {
     let (mut world, lock) = watched();
     for index in [4, 0] {
         world.change(index, None);
-        answer_all(&mut world);
+        world.answer_all();
     }
     assert_eq!(lost(&mut world), None);
     assert_eq!(
@@ -120,7 +113,7 @@ fn a_lease_is_lost_when_a_majority_may_be_free_and_not_before() {
         Votes { confirmed: mask(&[1, 2, 3]), possible: mask(&[1, 2, 3]) }
     );
     world.change(2, None);
-    answer_all(&mut world);
+    world.answer_all();
     assert_eq!(lost(&mut world), Some(LostReason::KeysGone));
     assert_eq!(world.client.check(lock, Duration::ZERO, world.now), Err(LostReason::KeysGone));
 }
@@ -129,7 +122,7 @@ fn a_lease_is_lost_when_a_majority_may_be_free_and_not_before() {
 fn a_key_of_another_owner_is_a_lost_key() {
     let (mut world, _) = watched();
     (0..3).for_each(|index| world.change(index, Some((9, 30_000))));
-    answer_all(&mut world);
+    world.answer_all();
     assert_eq!(lost(&mut world), Some(LostReason::KeysGone), "it lives on, but it is another's");
 }
 
@@ -140,7 +133,7 @@ fn a_push_leads_to_a_read_on_all_nodes() {
     (0..2).for_each(|index| world.nodes[index].key = None);
     world.change(2, None);
     assert_eq!(reads(&world), 10);
-    answer_all(&mut world);
+    world.answer_all();
     assert_eq!(lost(&mut world), Some(LostReason::KeysGone));
 }
 
@@ -152,7 +145,7 @@ fn an_emptied_node_leads_to_a_read_in_front_of_its_introduction() {
     world.forget(0);
     let inbox: Vec<_> = world.nodes[0].inbox.iter().map(|&(_, op)| op).collect();
     assert_eq!(inbox, [read(), Op::Introduce], "the introduction of a replica ends the connection");
-    answer_all(&mut world);
+    world.answer_all();
     assert_eq!(lost(&mut world), Some(LostReason::KeysGone));
 }
 
@@ -160,7 +153,7 @@ fn an_emptied_node_leads_to_a_read_in_front_of_its_introduction() {
 fn silence_is_no_evidence() {
     let (mut world, lock) = watched();
     world.change(0, None);
-    answer_all(&mut world);
+    world.answer_all();
     (1..4).for_each(|index| world.push(index));
     world.pass(NODE_TIMEOUT);
     assert_eq!(lost(&mut world), None, "one lacks the key, and nobody else says anything");
@@ -178,7 +171,7 @@ fn silence_is_no_evidence() {
 fn a_node_that_answered_after_the_grant_holds_the_lease() {
     let (mut world, lock) = watched();
     (0..2).for_each(|index| world.change(index, None));
-    answer_all(&mut world);
+    world.answer_all();
     assert_eq!(lost(&mut world), None, "the nodes 3 and 4 have the key, too");
     assert_eq!(votes(&world, lock).confirmed, mask(&[2, 3, 4]));
 }
@@ -193,12 +186,12 @@ fn reads_follow_behind_an_extension_and_behind_a_repair() {
         let inbox: Vec<_> = node.inbox.iter().map(|&(_, op)| op).collect();
         assert_eq!(inbox, [World::prolong(1), read()]);
     }
-    answer_all(&mut world);
+    world.answer_all();
     assert_eq!(world.nodes[4].written[2..], [World::prolong(1), read(), World::set(1), read()]);
     assert!(world.nodes.iter().all(|node| node.registered));
     assert_eq!(votes(&world, lock).confirmed.len(), 5);
     (0..3).for_each(|index| world.change(index, None));
-    answer_all(&mut world);
+    world.answer_all();
     assert_eq!(lost(&mut world), Some(LostReason::KeysGone));
 }
 
@@ -206,7 +199,7 @@ fn reads_follow_behind_an_extension_and_behind_a_repair() {
 fn a_key_that_was_set_again_is_not_known_to_be_gone() {
     let (mut world, lock) = watched();
     world.change(4, None);
-    answer_all(&mut world);
+    world.answer_all();
     assert_eq!(votes(&world, lock).possible, mask(&[0, 1, 2, 3]));
     world.pass(ms(1_000));
     world.extend(lock).expect("begun");
@@ -233,7 +226,7 @@ fn a_new_connection_leads_to_a_read_on_all_nodes() {
     for index in 0..3 {
         assert_eq!(lost(&mut world), None);
         world.accept(index);
-        answer_all(&mut world);
+        world.answer_all();
     }
     assert_eq!(lost(&mut world), Some(LostReason::KeysGone));
     assert!(world.nodes[3].written.iter().filter(|&&op| op == read()).count() > 1);
@@ -243,9 +236,9 @@ fn a_new_connection_leads_to_a_read_on_all_nodes() {
 fn an_introduction_with_another_data_set_leads_to_a_read() {
     let link = LinkConfig { introduction_max_age: ms(100), ..link_config() };
     let (mut world, _) = granted_in(World::warm_with(link, 5), lock_config(5));
-    answer_all(&mut world);
+    world.answer_all();
     world.pass(ms(500));
-    answer_all(&mut world);
+    world.answer_all();
     // Another server is behind the connections.
     for index in 0..3 {
         world.nodes[index].key = None;
@@ -254,19 +247,19 @@ fn an_introduction_with_another_data_set_leads_to_a_read() {
     let other = world.client.open(ResourceId(8), lock_config(5), world.now);
     world.client.begin(other, fresh(2), world.now);
     world.drain();
-    answer_all(&mut world);
+    world.answer_all();
     assert_eq!(lost(&mut world), Some(LostReason::KeysGone));
 }
 
 #[test]
 fn reads_leave_room_for_attempts() {
     let (mut world, _) = granted();
-    answer_all(&mut world);
+    world.answer_all();
     world.pass(ms(499));
     (0..READS_MAX).for_each(|_| _ = world.acquire(lock_config(5), 2));
     world.pass(ms(1));
     assert_eq!(reads(&world), 0);
-    answer_all(&mut world);
+    world.answer_all();
     assert_eq!(reads(&world), 0, "the next reads come later");
     world.pass(ms(50));
     assert_eq!(reads(&world), 5);
@@ -281,7 +274,7 @@ fn a_push_in_front_of_the_reply_is_looked_into_again() {
     world.change(0, None);
     world.answer_with(0, reply);
     assert!(!votes(&world, lock).confirmed.contains(node(0)), "the reply was older than the push");
-    answer_all(&mut world);
+    world.answer_all();
     assert_eq!(votes(&world, lock).possible, mask(&[1, 2, 3, 4]));
 }
 
@@ -291,7 +284,7 @@ fn a_change_by_another_use_of_the_client_is_heard() {
     world.nodes[0].key = None;
     // No reply of the other use's attempt is an answer of the lease's.
     world.acquire(lock_config(5), 2);
-    answer_all(&mut world);
+    world.answer_all();
     assert_eq!(votes(&world, lock).possible, mask(&[1, 2, 3, 4]));
 }
 
@@ -299,18 +292,18 @@ fn a_change_by_another_use_of_the_client_is_heard() {
 fn pushes_without_a_loss_are_looked_into_ever_more_rarely() {
     let (mut world, lock) = watched();
     world.change(4, None);
-    answer_all(&mut world);
+    world.answer_all();
     let begun = world.now;
     while world.now.since(begun) < ms(2_000) {
         (0..5).for_each(|index| world.push(index));
-        answer_all(&mut world);
+        world.answer_all();
         world.pass(Duration::from_micros(100));
     }
     assert!(reads(&world) < 250, "{} reads because of 100 000 pushes", reads(&world));
     assert_eq!(lost(&mut world), None);
     for _ in 0..200 {
         world.pass(ms(1));
-        answer_all(&mut world);
+        world.answer_all();
     }
     assert_eq!(votes(&world, lock).confirmed.len(), 4, "the last pushes were looked into");
 }
@@ -333,14 +326,14 @@ fn a_failed_read_without_an_answer_is_repeated() {
 fn a_node_without_pushes_is_read_only_with_all_others() {
     let (mut world, lock) = granted();
     (0..5).for_each(|index| world.nodes[index].pushes = index > 1);
-    answer_all(&mut world);
+    world.answer_all();
     assert_eq!(votes(&world, lock).confirmed.len(), 5, "they have just granted it");
     world.pass(ms(500));
-    answer_all(&mut world);
+    world.answer_all();
     let all = mask(&[0, 1, 2, 3, 4]);
     assert_eq!(votes(&world, lock), Votes { confirmed: mask(&[2, 3, 4]), possible: all });
     world.extend(lock).expect("begun");
-    answer_all(&mut world);
+    world.answer_all();
     assert_eq!(reads(&world), 8);
     world.push(3);
     assert_eq!(reads(&world), 13);

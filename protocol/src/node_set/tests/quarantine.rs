@@ -165,44 +165,26 @@ fn majority_counts_when_its_last_node_counts() {
     assert_eq!(World::cold(3).client.quorum_from(), None, "nobody has introduced itself");
 }
 
-/// Three nodes, of which the last is young, and a use whose attempt failed for it: the first has the
+/// Three nodes, of which the first is young, and a use whose attempt failed for it: the last has the
 /// key of an owner that is gone, for `ttl_ms`.
 fn blocked_beside_a_quarantine(ttl_ms: u64) -> (World, LockId) {
-    let mut world = World::cold(3);
-    world.nodes[2].introduction = young(1);
-    world.client.connect(world.now);
-    world.drain();
-    (0..3).for_each(|index| world.accept(index));
-    (0..3).for_each(|index| answer_pending(&mut world, index));
-    world.change(0, Some((9, ttl_ms)));
+    let mut world = quarantined(1);
+    world.answer_all();
+    world.change(2, Some((9, ttl_ms)));
     let config = patient(&world, 20_000);
     let lock = world.acquire(config, 1);
-    pass_answering(&mut world, 30);
+    world.pass_answering(ms(30));
     assert_eq!(failed(&world.events()), Some(AttemptError::Quarantined));
     (world, lock)
-}
-
-/// Lets `time_ms` pass; the nodes answer at once.
-fn pass_answering(world: &mut World, time_ms: u64) {
-    for _ in 0..time_ms {
-        (0..3).for_each(|index| answer_pending(world, index));
-        world.pass(ms(1));
-    }
-}
-
-fn answer_pending(world: &mut World, index: usize) {
-    while !world.nodes[index].inbox.is_empty() {
-        world.answer(index);
-    }
 }
 
 #[test]
 fn a_use_sleeps_until_a_key_or_the_quarantine_ends() {
     for (ttl_ms, ends_ms) in [(5_000, 5_000), (15_000, 10_102)] {
         let (mut world, lock) = blocked_beside_a_quarantine(ttl_ms);
-        pass_answering(&mut world, ends_ms - 30);
+        world.pass_answering(ms(ends_ms - 30));
         assert_eq!(world.events(), [], "{ttl_ms}");
-        pass_answering(&mut world, 7);
+        world.pass_answering(ms(7));
         assert_eq!(world.events(), [Event::AttemptDue(lock)], "{ttl_ms}");
     }
 }
@@ -210,39 +192,35 @@ fn a_use_sleeps_until_a_key_or_the_quarantine_ends() {
 #[test]
 fn a_use_that_waits_for_a_quarantine_hears_pushes() {
     let (mut world, lock) = blocked_beside_a_quarantine(15_000);
-    world.change(0, None);
-    answer_pending(&mut world, 0);
+    world.change(2, None);
+    answer(&mut world, 2);
     world.pass(ms(5));
     assert_eq!(world.events(), [Event::AttemptDue(lock)]);
 }
 
-#[test]
-fn attempts_grow_rare_beside_a_quarantine_and_a_silent_node() {
-    let mut world = World::cold(3);
-    world.nodes[2].introduction = young(1);
-    world.client.connect(world.now);
-    world.drain();
-    (0..3).for_each(|index| world.accept(index));
-    (0..3).for_each(|index| answer_pending(&mut world, index));
-    let config = patient(&world, 20_000);
-    let lock = world.acquire(config, 1);
-    let mut attempts = 1;
-    for _ in 0..10_090 {
-        (1..3).for_each(|index| answer_pending(&mut world, index));
+/// Lets `time_ms` pass, in which the last node is silent; returns the number of attempts that begin.
+fn attempts_beside_silence(world: &mut World, lock: LockId, time_ms: u64) -> u32 {
+    let mut attempts = 0;
+    for _ in 0..time_ms {
+        (0..2).for_each(|index| answer(world, index));
         world.pass(ms(1));
         if world.events().contains(&Event::AttemptDue(lock)) {
             attempts += 1;
             world.begin(lock, 2);
         }
     }
+    attempts
+}
+
+#[test]
+fn attempts_grow_rare_beside_a_quarantine_and_a_silent_node() {
+    let mut world = quarantined(1);
+    world.answer_all();
+    let config = patient(&world, 20_000);
+    let lock = world.acquire(config, 1);
+    let attempts = 1 + attempts_beside_silence(&mut world, lock, 10_090);
     assert!((10..80).contains(&attempts), "{attempts}");
-    (0..20).for_each(|_| {
-        (1..3).for_each(|index| answer_pending(&mut world, index));
-        world.pass(ms(1));
-        if world.events().contains(&Event::AttemptDue(lock)) {
-            world.begin(lock, 3);
-        }
-    });
-    (1..3).for_each(|index| answer_pending(&mut world, index));
+    attempts_beside_silence(&mut world, lock, 20);
+    (0..2).for_each(|index| answer(&mut world, index));
     assert!(world.client.deliver(lock, world.now).is_ok(), "as soon as the quarantine is over");
 }

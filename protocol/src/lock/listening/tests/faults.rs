@@ -3,8 +3,7 @@
 use core::time::Duration;
 
 use super::{
-    WINDOW, answer_all, asleep_for, config, is_due, looks, pass, registered, release, sound_asleep,
-    taken_for,
+    WINDOW, asleep_for, config, is_due, looks, registered, release, sound_asleep, taken_for,
 };
 use crate::command::{Op, Reply};
 use crate::lock::LockConfig;
@@ -14,16 +13,16 @@ use crate::testing::{World, ms};
 #[test]
 fn a_node_that_did_not_push_is_found_out_and_not_relied_upon() {
     let (mut world, _) = sound_asleep();
-    pass(&mut world, ms(1_000));
+    world.pass_answering(ms(1_000));
     for index in registered(&world) {
         world.nodes[index].registered = false;
         world.change(index, Some((8, 30_000)));
     }
-    pass(&mut world, ms(4_001));
+    world.pass_answering(ms(4_001));
     let begun = world.now;
     while !is_due(&mut world) {
         world.pass(ms(10));
-        answer_all(&mut world);
+        world.answer_all();
     }
     assert!(world.now.since(begun) < ms(1_000), "too few nodes wake it: it asks from time to time");
 }
@@ -35,16 +34,16 @@ fn a_key_on_a_lagging_clock_is_no_change_unheard() {
     let begun = world.now;
     // Looks into pushes of the first node put off the check of the others.
     for _ in 0..3 {
-        pass(&mut world, ms(4_000));
+        world.pass_answering(ms(4_000));
         world.push(listened[0]);
-        answer_all(&mut world);
+        world.answer_all();
     }
     let passed_ms = world.now.since(begun).as_millis() as u64;
     for &index in &listened[1..] {
         world.nodes[index].registered = false;
         world.change(index, Some((9, 30_000 - 20 - passed_ms + passed_ms / 110)));
     }
-    pass(&mut world, ms(5_100));
+    world.pass_answering(ms(5_100));
     assert_eq!(registered(&world), listened, "no other node takes their place");
 }
 
@@ -58,7 +57,7 @@ fn a_push_that_overtakes_the_reply_is_looked_into() {
     world.change(first, None);
     world.answer_with(first, reply);
     assert!(!world.nodes[first].inbox.is_empty(), "the reply was older than the push");
-    answer_all(&mut world);
+    world.answer_all();
     world.pass(WINDOW);
     assert!(is_due(&mut world));
 }
@@ -68,7 +67,7 @@ fn a_lost_connection_is_replaced_and_used_again_later() {
     let (mut world, _) = sound_asleep();
     let before = registered(&world);
     world.close(before[0]);
-    answer_all(&mut world);
+    world.answer_all();
     assert_eq!(registered(&world).len(), 3, "another node takes its place");
     (0..5).for_each(|index| {
         if world.nodes[index].epoch.is_some() {
@@ -84,7 +83,7 @@ fn a_lost_connection_is_replaced_and_used_again_later() {
             world.accept(index);
         }
     }
-    answer_all(&mut world);
+    world.answer_all();
     assert_eq!(registered(&world).len(), 3, "registered again behind the introduction");
 }
 
@@ -99,7 +98,7 @@ fn without_pushes_the_attempts_grow_rare() {
     let lock = world.acquire(config, 1);
     let (begun, mut attempts, mut late) = (world.now, 1, 0);
     while world.now.since(begun) < ms(10_000) {
-        answer_all(&mut world);
+        world.answer_all();
         world.pass(ms(1));
         if is_due(&mut world) {
             world.begin(lock, 2);
@@ -138,7 +137,7 @@ fn a_hanging_node_does_not_delay_the_reports_of_others() {
     let (mut world, _) = asleep_for(30_000);
     let anchor = registered(&world)[0];
     world.pass(ms(20));
-    answer_all(&mut world);
+    world.answer_all();
     // The only node that was asked at first says nothing more.
     world.nodes[anchor].registered = false;
     release(&mut world);
@@ -158,7 +157,7 @@ fn pushes_without_a_change_are_looked_into_ever_more_rarely() {
     let (begun, before) = (world.now, looks(&world));
     while world.now.since(begun) < ms(2_000) {
         (0..5).for_each(|index| world.push(index));
-        answer_all(&mut world);
+        world.answer_all();
         world.pass(Duration::from_micros(100));
         world.events();
     }
@@ -173,7 +172,7 @@ fn a_node_that_is_back_is_asked_soon_however_long_the_wait_was() {
     let config = config(&world);
     let lock = world.acquire(config, 1);
     for _ in 0..20_000 {
-        answer_all(&mut world);
+        world.answer_all();
         world.pass(ms(1));
         if is_due(&mut world) {
             world.begin(lock, 2);
@@ -186,7 +185,7 @@ fn a_node_that_is_back_is_asked_soon_however_long_the_wait_was() {
     }
     world.events();
     world.accept(0);
-    answer_all(&mut world);
+    world.answer_all();
     let begun = world.now;
     while !is_due(&mut world) {
         world.pass(ms(1));
@@ -200,12 +199,12 @@ fn too_few_nodes_are_waited_for_and_not_asked() {
     (0..3).for_each(|index| world.close(index));
     let config = config(&world);
     world.acquire(config, 1);
-    answer_all(&mut world);
+    world.answer_all();
     world.events();
     assert_eq!(looks(&world), 0);
     world.pass(ms(10));
     (0..3).for_each(|index| world.accept(index));
-    answer_all(&mut world);
+    world.answer_all();
     world.pass(2 * WINDOW);
     assert!(is_due(&mut world), "they are back");
 }
@@ -235,13 +234,13 @@ fn a_node_that_has_forgotten_the_key_wakes_no_client() {
     (1..5).for_each(|index| world.change(index, Some((9, 30_000))));
     let config = config(&world);
     world.acquire(config, 1);
-    answer_all(&mut world);
+    world.answer_all();
     world.events();
-    pass(&mut world, ms(10_000));
+    world.pass_answering(ms(10_000));
     assert!(!is_due(&mut world));
     assert!(looks(&world) < 10, "{}", looks(&world));
     release(&mut world);
-    answer_all(&mut world);
+    world.answer_all();
     world.pass(WINDOW);
     assert!(is_due(&mut world));
 }
@@ -253,7 +252,7 @@ fn a_node_whose_reply_was_read_late_is_still_relied_upon() {
     let retry = RetryDelay { silence: ms(1_000), ..RetryDelay::default() };
     let config = LockConfig { retry, ..config(&world) };
     world.acquire(config, 1);
-    pass(&mut world, ms(100));
+    world.pass_answering(ms(100));
     world.events();
     for _ in 0..5 {
         let asks = |world: &World| world.nodes.iter().any(|node| !node.inbox.is_empty());
@@ -281,10 +280,10 @@ fn a_node_that_pushes_after_all_is_relied_upon_again() {
         world.nodes[index].registered = false;
         world.change(index, Some((8, 60_000)));
     }
-    pass(&mut world, ms(5_001));
+    world.pass_answering(ms(5_001));
     (0..5).for_each(|index| world.push(index));
-    pass(&mut world, ms(100));
+    world.pass_answering(ms(100));
     world.events();
-    pass(&mut world, ms(2_000));
+    world.pass_answering(ms(2_000));
     assert!(!is_due(&mut world));
 }

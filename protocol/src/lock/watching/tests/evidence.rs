@@ -7,9 +7,9 @@ use crate::command::NoAnswer;
 fn a_read_in_front_of_a_repair_says_nothing_of_the_repaired_key() {
     let (mut world, lock) = granted();
     world.nodes[4].pushes = false;
-    answer_all(&mut world);
+    world.answer_all();
     world.pass(ms(500));
-    answer_all(&mut world);
+    world.answer_all();
     world.nodes[4].key = None;
     world.extend(lock).expect("begun");
     (0..4).for_each(|index| (0..2).for_each(|_| world.answer(index)));
@@ -34,9 +34,9 @@ fn set_under_way() -> (World, LockId) {
     world.close_late(2);
     world.pass(ms(500));
     world.open(2);
-    answer_all(&mut world);
+    world.answer_all();
     world.extend(lock).expect("begun");
-    answer_all(&mut world);
+    world.answer_all();
     world.events();
     assert_eq!(votes(&world, lock).possible, mask(&[0, 1]));
     (world, lock)
@@ -47,10 +47,10 @@ fn a_push_may_be_that_of_the_own_set() {
     let (mut world, lock) = set_under_way();
     world.execute_late(2);
     assert_eq!(votes(&world, lock).possible.len(), 3);
-    answer_all(&mut world);
+    world.answer_all();
     assert_eq!(votes(&world, lock).confirmed.len(), 3);
     world.change(1, None);
-    answer_all(&mut world);
+    world.answer_all();
     assert_eq!(lost(&mut world), None, "the nodes 0 and 2 have the key");
 }
 
@@ -61,7 +61,7 @@ fn a_set_may_be_executed_without_a_reply() {
     world.execute_late(2);
     assert_eq!(votes(&world, lock).possible.len(), 3);
     world.change(1, None);
-    answer_all(&mut world);
+    world.answer_all();
     assert_eq!(lost(&mut world), None, "the nodes 0 and 2 have the key");
 }
 
@@ -69,7 +69,7 @@ fn a_set_may_be_executed_without_a_reply() {
 fn a_push_of_another_owners_key_is_not_looked_into() {
     let (mut world, _) = watched();
     world.change(0, None);
-    answer_all(&mut world);
+    world.answer_all();
     let before = reads(&world);
     world.change(0, Some((9, 30_000)));
     assert_eq!(reads(&world), before, "the key cannot be the lease's own");
@@ -105,15 +105,15 @@ fn a_node_without_a_connection_is_not_read_again_and_again() {
 #[test]
 fn a_node_away_at_the_beginning_is_read_when_it_is_back() {
     let (mut world, lock) = granted();
-    answer_all(&mut world);
+    world.answer_all();
     world.close(4);
     world.pass(ms(500));
-    answer_all(&mut world);
+    world.answer_all();
     world.pass(NODE_TIMEOUT);
     assert_eq!(votes(&world, lock).confirmed, mask(&[0, 1, 2, 3]));
     assert!(is_at_rest(&world, lock), "nobody is there to be read");
     world.open(4);
-    answer_all(&mut world);
+    world.answer_all();
     assert_eq!(votes(&world, lock).confirmed.len(), 5);
 }
 
@@ -128,7 +128,7 @@ fn pushes_of_others_do_not_replace_the_read_of_a_slow_node() {
     let (mut world, _) = watched();
     for index in [0, 1] {
         world.change(index, None);
-        answer_all(&mut world);
+        world.answer_all();
     }
     world.nodes[2].key = None;
     for _ in 0..3 {
@@ -144,12 +144,12 @@ fn a_postponed_read_does_not_replace_that_of_a_slow_node() {
     let (mut world, _) = watched();
     for index in [0, 1] {
         world.change(index, None);
-        answer_all(&mut world);
+        world.answer_all();
     }
     // So many pushes that the next ones are put off.
     for _ in 0..4 {
         world.push(3);
-        answer_all(&mut world);
+        world.answer_all();
     }
     world.nodes[2].key = None;
     world.push(3);
@@ -170,7 +170,7 @@ fn a_push_in_front_of_a_reply_that_shows_a_loss_is_looked_into() {
     // Only node 2 pushes.
     (0..3).for_each(|index| world.nodes[index].key = None);
     world.push(2);
-    answer_all(&mut world);
+    world.answer_all();
     assert_eq!(lost(&mut world), Some(LostReason::KeysGone));
 }
 
@@ -191,7 +191,7 @@ fn a_node_that_reported_the_key_is_not_counted_as_lacking_it() {
         let (mut world, lock) = granted();
         (3..5).for_each(|index| world.answer(index));
         world.pass(ms(500));
-        answer_all(&mut world);
+        world.answer_all();
         // The key is missing when the lease is extended, and there when it is read.
         world.nodes[4].key = None;
         world.extend(lock).expect("begun");
@@ -228,7 +228,7 @@ fn a_superseded_reply_shows_that_the_key_is_gone() {
     let (mut world, lock) = watched();
     world.nodes[0].key = None;
     world.extend(lock).expect("begun");
-    answer_all(&mut world);
+    world.answer_all();
     // The nodes 1 and 2 alone count: each round fails at once, and the next may begin before any
     // node has answered.
     for _ in 0..2 {
