@@ -290,11 +290,10 @@ impl Application {
 
 /// Returns the lease of an acquisition, if it has one.
 fn lease(outcome: Result<Lease, AcquireError>) -> Option<Lease> {
-    let is_invalid = |error: &AcquireError| error.kind() == AcquireErrorKind::Invalid;
-    let invalid = outcome.as_ref().err().filter(|error| is_invalid(error));
-    assert!(
-        invalid.is_none(),
-        "the scenario's check has refused what the client does: {invalid:?}"
-    );
-    outcome.ok()
+    match outcome {
+        Err(error) if error.kind() == AcquireErrorKind::Invalid => {
+            panic!("the check of the scenario has let through what the client refuses: {error}")
+        }
+        outcome => outcome.ok(),
+    }
 }

@@ -228,10 +228,9 @@ impl Sketch {
             _ => {}
         }
         if self.is_ours && self.dice.percent(20) {
-            let own = self.plan.clients.last().and_then(|client| client.ttl);
-            let ttl = own.unwrap_or(self.plan.lock.ttl);
             let at_most = self.dice.length(self.ttls(1), self.ttls(40));
-            acquire.keep_alive = Some(at_most).filter(|it| *it > ttl);
+            let client = self.plan.clients.last().expect("steps are drawn for a client");
+            acquire.keep_alive = Some(at_most).filter(|it| *it > self.plan.ttl_of(client));
         }
         acquire
     }
