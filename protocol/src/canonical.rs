@@ -65,7 +65,7 @@ impl Encoder {
     /// Encodes the distance from now to `instant`: zero if `instant` is past, `u64::MAX` if it is
     /// the last representable instant, which never comes.
     pub(super) fn ahead(&mut self, instant: BootInstant) {
-        let never = instant == BootInstant::from_nanos(u64::MAX);
+        let never = instant == BootInstant::NEVER;
         self.word(if never { u64::MAX } else { instant.since(self.now).as_nanos() as u64 });
     }
 

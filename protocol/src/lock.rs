@@ -25,7 +25,6 @@ pub use self::terms::{
     AttemptError, ExtendError, Fresh, Grant, Limit, LockConfig, LostReason, ReleaseOutcome, Votes,
 };
 use self::time_left::TimeLeft;
-pub(crate) use self::waiting::Quarantine;
 use self::watching::Watching;
 use super::command::{CommandId, LockId, NoAnswer, Op, Reply, ResourceId, Send};
 use super::crowd::Crowd;

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use super::time::BootInstant;
+
 /// The most nodes one lock may span. More adds latency and no safety (specification, "N=5").
 pub const MAX_NODES: usize = 9;
 
@@ -63,6 +65,14 @@ impl NodeCount {
     #[must_use]
     pub const fn tolerated(self) -> usize {
         self.get() - self.quorum()
+    }
+
+    /// Returns the first instant at which a quorum counts, if each node counts from its instant in
+    /// `from`; `None`: never.
+    pub(crate) fn quorum_from(self, mut from: [BootInstant; MAX_NODES]) -> Option<BootInstant> {
+        let from = &mut from[..self.get()];
+        from.sort_unstable();
+        Some(from[self.quorum() - 1]).filter(|at| *at != BootInstant::NEVER)
     }
 
     /// Returns the set of all nodes.

@@ -14,6 +14,9 @@ impl BootInstant {
     /// The clock's origin. No reading lies before it.
     pub const ZERO: Self = Self(0);
 
+    /// The last representable instant: one that never comes.
+    pub(crate) const NEVER: Self = Self(u64::MAX);
+
     /// Returns the reading that is `nanos` nanoseconds after the clock's origin.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {

@@ -32,6 +32,11 @@ impl Lock {
         self.voting(Vote::Counted)
     }
 
+    /// Returns the nodes that granted the current attempt, those in quarantine among them.
+    pub(super) fn granted(&self) -> NodeMask {
+        self.voting(Vote::Counted).union(self.voting(Vote::Ineligible))
+    }
+
     /// Begins an attempt. `now` is T1: it is read before any command of the attempt exists
     /// (specification, step 1).
     pub(crate) fn begin(&mut self, fresh: Fresh, now: BootInstant) {

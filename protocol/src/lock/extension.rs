@@ -371,7 +371,7 @@ impl Lock {
 
     /// Returns the nodes whose report of a key proves that the key was there since the grant.
     fn trusted(&self) -> NodeMask {
-        let there = self.voting(Vote::Counted).union(self.voting(Vote::Ineligible));
+        let there = self.granted();
         there.without(self.extension.young).without(self.extension.overshadowed)
     }
 

@@ -19,7 +19,7 @@ mod sights;
 
 use core::time::Duration;
 
-use self::sights::{NEVER, Sight, Sights};
+use self::sights::{Sight, Sights};
 use super::AttemptError;
 use crate::crowd::Crowd;
 use crate::quorum::{MAX_NODES, NodeCount, NodeIndex, NodeMask};
@@ -70,9 +70,9 @@ pub(super) struct Failure {
     pub(super) refused: NodeMask,
     /// Nodes that did not answer the SET, or answered it with an error.
     pub(super) silent: NodeMask,
-    /// Instants at which the nodes leave their quarantine, by node; past ones if the attempt did not
-    /// fail for nodes in quarantine.
-    pub(super) quarantine_until: [BootInstant; MAX_NODES],
+    /// Instants from which the nodes may count, by node, if the attempt failed for nodes in
+    /// quarantine.
+    pub(super) may_count_from: Option<[BootInstant; MAX_NODES]>,
     pub(super) jitter: u64,
 }
 
@@ -204,7 +204,7 @@ impl Listening {
         round_trip: Duration,
         now: BootInstant,
     ) {
-        let Failure { reason, refused, silent, quarantine_until, jitter } = failure;
+        let Failure { reason, refused, silent, may_count_from, jitter } = failure;
         self.is_contended = match reason {
             AttemptError::Taken | AttemptError::Split => true,
             AttemptError::Quarantined => !refused.is_empty(),
@@ -222,9 +222,11 @@ impl Listening {
         // The attempt's own SETs and releases have dropped the registrations.
         self.sights = Sights::none(self.nodes);
         self.quarantined = NodeMask::EMPTY;
-        for node in self.nodes.iter().filter(|node| quarantine_until[node.get()] > now) {
-            self.sights.set(node, Sight::Held(quarantine_until[node.get()]));
-            self.quarantined.insert(node);
+        for (node, from) in self.nodes.iter().zip(may_count_from.into_iter().flatten()) {
+            if from > now {
+                self.sights.set(node, Sight::Held(from));
+                self.quarantined.insert(node);
+            }
         }
         self.registered = NodeMask::EMPTY;
         (self.to_look, self.asked, self.overtaken) =
@@ -284,7 +286,7 @@ impl Listening {
     /// Returns the remaining life of each known key at `now`.
     pub(super) fn time_left(&self, now: BootInstant) -> [Option<Duration>; MAX_NODES] {
         core::array::from_fn(|place| match self.sights.of(NodeIndex::new(place)) {
-            Sight::Unseen | Sight::Held(NEVER) => None,
+            Sight::Unseen | Sight::Held(BootInstant::NEVER) => None,
             Sight::Free => Some(Duration::ZERO),
             Sight::Held(until) => Some(until.since(now)),
         })

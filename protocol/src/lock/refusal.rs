@@ -56,7 +56,7 @@ impl Lock {
     pub(super) fn why_not(&self) -> Option<AttemptError> {
         let (nodes, quorum) = (self.config.nodes.get(), self.config.nodes.quorum());
         let own = Holder::of(self.fresh.token.as_bytes());
-        let granted = self.voting(Vote::Counted).union(self.voting(Vote::Ineligible));
+        let granted = self.granted();
         let heard = granted.union(self.blocking_keys.heard(self.voting(Vote::Refused), own));
         let pending = self.voting(Vote::Pending).len();
         let (most, granted) = (self.blocking_keys.most(own), granted.len());

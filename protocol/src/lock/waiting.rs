@@ -9,16 +9,6 @@ use crate::crowd::Crowd;
 use crate::quorum::{MAX_NODES, NodeIndex, NodeMask};
 use crate::time::BootInstant;
 
-/// When nodes leave their quarantine, as far as is known.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Quarantine {
-    /// By node: the instant from which its votes may count; the last representable one if none is
-    /// known.
-    pub(crate) until: [BootInstant; MAX_NODES],
-    /// Instant from which the votes of a majority may count; `None` if none is known.
-    pub(crate) majority_from: Option<BootInstant>,
-}
-
 impl Lock {
     /// Puts the first attempt off until `until`, or until the time limit if that is earlier.
     pub(crate) fn put_off(&mut self, until: BootInstant) {
@@ -38,13 +28,13 @@ impl Lock {
 
     /// Ends the attempt. Everything that it may have set is released, on *every* node that may have
     /// it (specification, step 5; counterexamples N1, L3), and the use waits for the next attempt if
-    /// there is to be one. `quarantine` is given if the attempt failed for nodes in quarantine; `mute`
-    /// are the nodes that do not push.
+    /// there is to be one. `may_count_from` are the instants from which the nodes may count, if the
+    /// attempt failed for nodes in quarantine; `mute` are the nodes that do not push.
     pub(crate) fn fail(
         &mut self,
         reason: AttemptError,
         round_trip: Duration,
-        quarantine: Option<Quarantine>,
+        may_count_from: Option<[BootInstant; MAX_NODES]>,
         mute: NodeMask,
         now: BootInstant,
     ) {
@@ -52,17 +42,18 @@ impl Lock {
         self.failures += 1;
         self.why_behind = reason;
         let delay = self.config.retry.after(self.failures, round_trip, self.fresh.jitter);
-        let majority_from = quarantine.and_then(|it| it.majority_from);
-        let until = majority_from.map_or(now, |from| from.max(now)).after(delay);
+        let quorum_from = may_count_from.and_then(|it| self.config.nodes.quorum_from(it));
+        let until = quorum_from.map_or(now, |from| from.max(now)).after(delay);
         let again = match self.config.limit {
             Limit::Attempts(most) => self.failures < most,
-            Limit::Until(end) if quarantine.is_some_and(|it| self.needs_time_alone(it, now)) => {
+            Limit::Until(end)
+                if may_count_from.is_some_and(|it| self.needs_time_alone(it, now)) =>
+            {
                 until < end
             }
             Limit::Until(end) => {
                 if now < end {
-                    let until = quarantine.map(|it| it.until);
-                    self.listen((reason, until), round_trip, mute, now);
+                    self.listen(reason, round_trip, may_count_from, mute, now);
                 } else {
                     self.phase = Phase::Ended;
                 }
@@ -75,25 +66,24 @@ impl Lock {
 
     /// Returns true if an attempt after a known instant succeeds if every node then answers as it did
     /// now, or if no attempt before that instant can succeed.
-    fn needs_time_alone(&self, quarantine: Quarantine, now: BootInstant) -> bool {
-        let granted = self.voting(Vote::Counted).union(self.voting(Vote::Ineligible));
-        let count = granted.iter().filter(|node| quarantine.until[node.get()] <= now).count();
-        let is_later = |from| from > now || count >= self.config.nodes.quorum();
-        quarantine.majority_from.is_some_and(is_later)
+    fn needs_time_alone(&self, may_count_from: [BootInstant; MAX_NODES], now: BootInstant) -> bool {
+        let nodes = self.config.nodes;
+        let count = self.granted().iter().filter(|it| may_count_from[it.get()] <= now).count();
+        let is_later = |from| from > now || count >= nodes.quorum();
+        nodes.quorum_from(may_count_from).is_some_and(is_later)
     }
 
     fn listen(
         &mut self,
-        (reason, quarantine_until): (AttemptError, Option<[BootInstant; MAX_NODES]>),
+        reason: AttemptError,
         round_trip: Duration,
+        may_count_from: Option<[BootInstant; MAX_NODES]>,
         mute: NodeMask,
         now: BootInstant,
     ) {
         let (refused, jitter) = (self.voting(Vote::Refused), self.fresh.jitter);
-        let quarantine_until = quarantine_until.unwrap_or([BootInstant::ZERO; MAX_NODES]);
-        let granted = self.voting(Vote::Counted).union(self.voting(Vote::Ineligible));
-        let silent = self.config.nodes.all().without(granted).without(refused);
-        let failure = Failure { reason, refused, silent, quarantine_until, jitter };
+        let silent = self.config.nodes.all().without(self.granted()).without(refused);
+        let failure = Failure { reason, refused, silent, may_count_from, jitter };
         let (nodes, retry, crowd) = (self.config.nodes, self.config.retry, self.crowd);
         let began = self.t1;
         let listening = self

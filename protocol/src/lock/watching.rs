@@ -298,7 +298,7 @@ impl Watching {
 impl Lock {
     /// Starts to watch the lease when it is handed to the caller at `now`.
     pub(super) fn start_watching(&mut self, now: BootInstant) {
-        let has = self.voting(Vote::Counted).union(self.voting(Vote::Ineligible));
+        let has = self.granted();
         let unwatched = UNWATCHED_LEAST.max(self.config.ttl / UNWATCHED);
         let begins_at = self.config.watched.then(|| now.after(unwatched));
         self.watching = Watching { has, begins_at, ..Watching::none(self.config.nodes) };

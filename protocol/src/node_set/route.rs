@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::{Event, NodeSet};
 use crate::command::LockId;
 use crate::link::{Command, CommandOutcome, Link};
-use crate::lock::{AttemptError, ExtendError, Lock, LockOutcome, Phase, Quarantine};
+use crate::lock::{AttemptError, ExtendError, Lock, LockOutcome, Phase};
 use crate::quorum::{MAX_NODES, NodeIndex};
 use crate::time::BootInstant;
 use crate::token::Token;
@@ -108,11 +108,11 @@ impl NodeSet {
         let reason = if held_here { AttemptError::Taken } else { reason };
         let round_trip = self.quorum_round_trip();
         let quarantined = reason == AttemptError::Quarantined;
-        let quarantine = quarantined.then(|| self.quarantine());
+        let may_count_from = quarantined.then(|| self.by_node(Link::may_count_from));
         let (now, mute) = (self.clock, self.mute);
         let machine = self.lock_mut(lock).expect("it has just failed");
         let ballot = machine.ballot();
-        machine.fail(reason, round_trip, quarantine, mute, now);
+        machine.fail(reason, round_trip, may_count_from, mute, now);
         if !held_here {
             machine.ask_for_time_left();
         }
@@ -201,33 +201,20 @@ impl NodeSet {
         }
     }
 
-    /// Returns what the links know of the nodes' quarantine.
-    fn quarantine(&self) -> Quarantine {
-        let mut until = [BootInstant::ZERO; MAX_NODES];
-        for (node, link) in self.nodes.iter().zip(&self.links) {
-            until[node.get()] = link.may_count_from().unwrap_or(BootInstant::from_nanos(u64::MAX));
-        }
-        Quarantine { until, majority_from: self.majority_from(Link::may_count_from) }
-    }
-
     /// Returns the instant from which a majority of the nodes counts, if nothing changes; `None`:
     /// never.
     #[must_use]
     pub fn quorum_from(&self) -> Option<BootInstant> {
-        self.majority_from(Link::eligible_from)
+        self.nodes.quorum_from(self.by_node(Link::eligible_from))
     }
 
-    /// Returns the first instant at which a majority counts, if each node counts from the instant
-    /// that `of` returns for its link.
-    fn majority_from(&self, of: impl Fn(&Link) -> Option<BootInstant>) -> Option<BootInstant> {
-        let mut from = [BootInstant::ZERO; MAX_NODES];
-        let mut known = 0;
-        for instant in self.links.iter().filter_map(of) {
-            from[known] = instant;
-            known += 1;
+    /// Returns the instant that `of` returns for the link of each node.
+    fn by_node(&self, of: impl Fn(&Link) -> Option<BootInstant>) -> [BootInstant; MAX_NODES] {
+        let mut instants = [BootInstant::NEVER; MAX_NODES];
+        for (node, link) in self.nodes.iter().zip(&self.links) {
+            instants[node.get()] = of(link).unwrap_or(BootInstant::NEVER);
         }
-        from[..known].sort_unstable();
-        from[..known].get(self.nodes.quorum() - 1).copied()
+        instants
     }
 
     pub(super) fn touch(&mut self, node: NodeIndex) -> &mut Link {

@@ -1,9 +1,10 @@
 //! Encodes a waiting use for [`NodeSet::canonical`](crate::NodeSet::canonical).
 
-use super::sights::{NEVER, Sight};
+use super::sights::Sight;
 use super::{Awake, Listening};
 use crate::canonical::Encoder;
 use crate::quorum::NodeIndex;
+use crate::time::BootInstant;
 
 impl Listening {
     /// Encodes the state that does not belong to a single node.
@@ -29,15 +30,15 @@ impl Listening {
         match self.sights.of(node) {
             Sight::Unseen => out.word(0),
             Sight::Free => out.word(1),
-            Sight::Held(NEVER) => out.word(2),
+            Sight::Held(BootInstant::NEVER) => out.word(2),
             Sight::Held(until) => {
                 out.word(3);
                 out.ahead(until);
             }
         }
-        let Self { refused, quarantined, registered, asked, overtaken, checked, .. } = *self;
-        let (knowledge, nodes) = ([refused, quarantined, registered], [self.away, self.mute]);
-        for mask in knowledge.into_iter().chain([asked, overtaken, checked]).chain(nodes) {
+        let attempt = [self.refused, self.quarantined];
+        let looks = [self.registered, self.asked, self.overtaken, self.checked];
+        for mask in attempt.into_iter().chain(looks).chain([self.away, self.mute]) {
             out.flag(mask.contains(node));
         }
         out.flag(self.anchor == Some(node));

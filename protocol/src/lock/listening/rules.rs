@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::sights::{NEVER, Sight};
+use super::sights::Sight;
 use super::{Awake, DRIFT, IDLE_FIRST, Listening, NODES_AWAY, ONE_NODE, idle_delay};
 use crate::command::{NoAnswer, Reply};
 use crate::quorum::{NodeIndex, NodeMask};
@@ -333,7 +333,7 @@ fn sight(left_ms: i64, now: BootInstant) -> Sight {
             let left_ms = left_ms.saturating_add(1);
             Sight::Held(now.after(Duration::from_millis(left_ms)))
         }
-        Err(_) if left_ms == -1 => Sight::Held(NEVER),
+        Err(_) if left_ms == -1 => Sight::Held(BootInstant::NEVER),
         Err(_) => Sight::Free,
     }
 }

@@ -3,9 +3,6 @@
 use crate::quorum::{MAX_NODES, NodeCount, NodeIndex, NodeMask};
 use crate::time::BootInstant;
 
-/// An expiry that never comes: the key has no time to live.
-pub(super) const NEVER: BootInstant = BootInstant::from_nanos(u64::MAX);
-
 /// State of one node's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sight {
@@ -13,7 +10,8 @@ pub(super) enum Sight {
     Unseen,
     /// There is no key.
     Free,
-    /// There is a key, until this instant of the client's clock at the latest.
+    /// There is a key, until this instant of the client's clock at the latest; for ever if it has no
+    /// time to live.
     Held(BootInstant),
 }
 
@@ -61,7 +59,7 @@ impl Sights {
 
     /// Returns the earliest instant at which expiries alone end what blocks the attempts.
     pub(super) fn free_at(&self, now: BootInstant) -> Option<BootInstant> {
-        let mut until = [NEVER; MAX_NODES];
+        let mut until = [BootInstant::NEVER; MAX_NODES];
         let held = self.held(now);
         for (place, node) in held.iter().enumerate() {
             if let Sight::Held(at) = self.of(node) {
@@ -70,7 +68,7 @@ impl Sights {
         }
         until[..held.len()].sort_unstable();
         let to_end = held.len().saturating_sub(self.nodes.tolerated()).max(1);
-        until[..held.len()].get(to_end - 1).copied().filter(|&at| at != NEVER)
+        until[..held.len()].get(to_end - 1).copied().filter(|&at| at != BootInstant::NEVER)
     }
 
     fn which(&self, is_meant: impl Fn(Sight) -> bool) -> NodeMask {
@@ -118,7 +116,7 @@ mod tests {
         assert_eq!(keys.free_at(at_ms(1)), Some(at_ms(7)), "three of five");
         let keys = sights(&[held(9), Unseen, Unseen, Unseen, Unseen]);
         assert_eq!(keys.free_at(at_ms(1)), Some(at_ms(9)));
-        let keys = sights(&[Sight::Held(NEVER), Unseen, Unseen]);
+        let keys = sights(&[Sight::Held(BootInstant::NEVER), Unseen, Unseen]);
         assert_eq!(keys.free_at(at_ms(1)), None);
         assert_eq!(keys.held(at_ms(1)), mask(&[0]));
     }
