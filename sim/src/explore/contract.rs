@@ -3,17 +3,23 @@
 use core::fmt;
 
 use lock_judge::oracle::{Blame, Judgement, Violation};
-use lock_judge::scenario::{Property, Scenario};
+use lock_judge::scenario::{OURS, Property, Quantity, Scenario};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Outcome;
 
 use super::assumptions::{Assumption, is_broken_at};
 
+/// A client of this project makes at most this number of attempts in a second while nothing changes.
+/// Without pushes it makes them at intervals of a tenth of its wait.
+pub(super) const POLLS_MAX: u64 = 12;
+
 /// Something that the contract rules out.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Finding {
+    /// A client made more than [`POLLS_MAX`] attempts in a second, although nothing had changed.
+    Polled,
     /// A property was violated.
     Violated {
         /// The property.
@@ -29,7 +35,7 @@ pub enum Finding {
 }
 
 impl Finding {
-    /// Returns a name for files: `PROPERTY-CAUSES`, `differed` or `panicked`.
+    /// Returns a name for files: `PROPERTY-CAUSES`, `polled`, `differed` or `panicked`.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -39,6 +45,7 @@ impl Finding {
             Self::Violated { property, causes } => {
                 format!("{}-{}", property.name(), causes.join("-"))
             }
+            Self::Polled => String::from("polled"),
             Self::Differed => String::from("differed"),
             Self::Panicked => String::from("panicked"),
         }
@@ -64,6 +71,12 @@ impl fmt::Display for Finding {
                 let why = "although the plan keeps that assumption at this host";
                 write!(formatter, "`{}` is violated, blamed on {causes}, {why}", property.name())
             }
+            Self::Polled => {
+                write!(
+                    formatter,
+                    "more than {POLLS_MAX} attempts a second, although nothing changes"
+                )
+            }
             Self::Differed => formatter.write_str("two runs differ"),
             Self::Panicked => formatter.write_str("a run panics"),
         }
@@ -71,7 +84,7 @@ impl fmt::Display for Finding {
 }
 
 /// Returns the violations in `outcome`, a run of `scenario`, that the assumptions which the scenario
-/// breaks do not explain.
+/// breaks do not explain, and whether a client of this project polled.
 ///
 /// A violation is explained if it has a cause, and the scenario breaks the assumption behind each of
 /// its causes, at one of the hosts that are blamed for it: of two clocks that are too far apart, one
@@ -82,7 +95,14 @@ pub fn findings(scenario: &Scenario, outcome: &Outcome) -> Vec<Finding> {
     let is_broken = |cause| is_broken_at(scenario, cause);
     let unexplained =
         violations(outcome).filter(|(property, it)| !is_explained(*property, it, is_broken));
-    unexplained.map(|(property, it)| Finding::Violated { property, causes: causes(&it) }).collect()
+    let mut findings: Vec<_> = unexplained
+        .map(|(property, it)| Finding::Violated { property, causes: causes(&it) })
+        .collect();
+    let polls = outcome.measured.of(Quantity::PollsInASecond).unwrap_or(0);
+    if polls > POLLS_MAX && scenario.clients.iter().all(|it| it.subject == OURS) {
+        findings.push(Finding::Polled);
+    }
+    findings
 }
 
 /// Returns the properties that `outcome`, a run of `scenario`, violates for a cause that the

@@ -1,16 +1,15 @@
 //! The scenario file of a finding.
 
-use lock_judge::scenario::{Expectation, Property, Scenario, Verdict};
+use lock_judge::scenario::{Bounds, Expectation, Property, Quantity, Scenario, Verdict};
 use toml::{Table, Value};
 
-use super::contract::Finding;
+use super::contract::{Finding, POLLS_MAX};
 use super::draw::unspecified;
 
 /// Returns the text of a scenario file called `name` in which `finding` shows. Whatever else the
 /// scenario violates, `explained`, may happen.
 ///
-/// The file expects the property of the finding to hold: it is red until the defect is mended, and a
-/// test from then on.
+/// The file expects the property of the finding to hold, or the polls to be few: it is red until the defect is mended, and a test from then on.
 #[must_use]
 pub fn text(scenario: &Scenario, name: &str, finding: &Finding, explained: &[Property]) -> String {
     let mut scenario = scenario.clone();
@@ -21,6 +20,10 @@ pub fn text(scenario: &Scenario, name: &str, finding: &Finding, explained: &[Pro
         let reason = Some(String::from("explained by an assumption that the scenario breaks"));
         let expectation = Expectation { reason, ..Expectation::bare(Verdict::Any) };
         scenario.expect.properties.insert(*property, expectation);
+    }
+    if *finding == Finding::Polled {
+        let bounds = Bounds::at_most(POLLS_MAX);
+        scenario.expect.quantities.insert(Quantity::PollsInASecond, bounds);
     }
     let own = Table::try_from(&scenario).expect("a scenario is a table");
     let usual = Table::try_from(unspecified()).expect("a scenario is a table");

@@ -264,7 +264,9 @@ fn shown(scenario: &Scenario, seed: u64, finding: &Finding) -> Option<Shown> {
         let mut events = Vec::new();
         let outcome = engine.run(seed, Some(&mut events));
         let shows = match finding {
-            Finding::Violated { .. } => findings(scenario, &outcome).contains(finding),
+            Finding::Violated { .. } | Finding::Polled => {
+                findings(scenario, &outcome).contains(finding)
+            }
             Finding::Differed => engine.run(seed, None) != outcome,
             Finding::Panicked => false,
         };

@@ -6,11 +6,13 @@
 
 mod beliefs;
 mod effort;
+mod polls;
 mod sections;
 mod waits;
 
 use self::beliefs::Beliefs;
 use self::effort::Effort;
+use self::polls::Polls;
 use self::sections::Sections;
 use self::waits::Waits;
 use super::facts::Facts;
@@ -22,6 +24,7 @@ use crate::history::{AttemptId, ClientId, EventKind, Settlement};
 pub(super) struct Measures {
     beliefs: Beliefs,
     effort: Effort,
+    polls: Polls,
     sections: Sections,
     waits: Waits,
 }
@@ -31,6 +34,7 @@ impl Measures {
         Self {
             beliefs: Beliefs::default(),
             effort: Effort::default(),
+            polls: Polls::new(),
             sections: Sections::new(),
             waits: Waits::default(),
         }
@@ -39,6 +43,7 @@ impl Measures {
     pub(super) fn reset(&mut self) {
         self.beliefs = Beliefs::default();
         self.effort = Effort::default();
+        self.polls.reset();
         self.sections.reset();
         self.waits = Waits::default();
     }
@@ -54,6 +59,7 @@ impl Measures {
     /// Folds in an event. `facts` are those at its time.
     #[inline]
     pub(super) fn observe(&mut self, facts: &Facts, kind: &EventKind) {
+        self.polls.observe(facts, kind);
         let is_judged = |id: AttemptId| facts.setting.is_judged(id.client);
         match *kind {
             EventKind::Written { attempt, .. } if is_judged(attempt) => self.effort.commands += 1,
@@ -99,6 +105,7 @@ impl Measures {
         let mut measured = Measured::default();
         self.beliefs.measure(&mut measured);
         self.effort.measure(&mut measured);
+        self.polls.measure(&mut measured);
         self.sections.measure(&mut measured);
         self.waits.measure(&mut measured);
         measured

@@ -8,6 +8,7 @@ mod grants;
 mod loss;
 mod nonsense;
 mod owners;
+mod polls;
 mod progress;
 mod quantities;
 mod refusal;

@@ -25,6 +25,8 @@ pub enum Quantity {
     SectionWithoutLease,
     /// Time in which a section was open and no majority of the nodes had its key.
     SectionWithoutMajority,
+    /// Most attempts of one client in a second before which nothing had changed for a second.
+    PollsInASecond,
     /// Attempts begun, divided by grants.
     AttemptsPerLock,
     /// Commands written, divided by grants.
@@ -52,6 +54,12 @@ pub struct Bounds {
 }
 
 impl Bounds {
+    /// Returns the bounds that contain `max` and what is less.
+    #[must_use]
+    pub const fn at_most(max: u64) -> Self {
+        Self { min: None, max: Some(max) }
+    }
+
     /// Returns true if `value` is within the bounds.
     #[must_use]
     pub fn contain(self, value: u64) -> bool {
@@ -61,7 +69,7 @@ impl Bounds {
 
 impl Quantity {
     /// All quantities, in the order of reports.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::GrantedAt,
         Self::LeaseKept,
         Self::WaitWithoutHolder,
@@ -69,6 +77,7 @@ impl Quantity {
         Self::SectionOverlap,
         Self::SectionWithoutLease,
         Self::SectionWithoutMajority,
+        Self::PollsInASecond,
         Self::AttemptsPerLock,
         Self::CommandsPerLock,
         Self::Commands,
@@ -85,6 +94,7 @@ impl Quantity {
             Self::SectionOverlap => "section-overlap",
             Self::SectionWithoutLease => "section-without-lease",
             Self::SectionWithoutMajority => "section-without-majority",
+            Self::PollsInASecond => "polls-in-a-second",
             Self::AttemptsPerLock => "attempts-per-lock",
             Self::CommandsPerLock => "commands-per-lock",
             Self::Commands => "commands",
@@ -96,7 +106,7 @@ impl Quantity {
     pub const fn unit(self) -> Unit {
         match self {
             Self::AttemptsPerLock | Self::CommandsPerLock => Unit::Thousandths,
-            Self::Commands => Unit::Count,
+            Self::PollsInASecond | Self::Commands => Unit::Count,
             _ => Unit::Nanoseconds,
         }
     }

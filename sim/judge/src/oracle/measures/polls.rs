@@ -1,0 +1,145 @@
+//! Attempts of clients that poll: they ask again although nothing has changed.
+//!
+//! For a client that waits, something changes when its acquisition begins; when another client sets,
+//! deletes or re-times a key, or any key but its own ends; when a fault, a node or a process
+//! begins or ends; when the client counts a node from another instant on; and when an attempt fails for
+//! another reason than the one before. An attempt that writes no command costs nobody anything, and
+//! does not count.
+
+use core::mem;
+
+use crate::history::{AttemptId, ClientId, ClientIds, EventKind, Settlement, Writer};
+use crate::ids::PerClient;
+use crate::oracle::facts::Facts;
+use crate::oracle::measured::Measured;
+use crate::scenario::Quantity;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Attempts of a run so far.
+#[derive(Debug)]
+pub(super) struct Polls {
+    asking: ClientIds,
+    of: PerClient<Asking>,
+    most: u64,
+}
+
+/// An acquisition in progress.
+#[derive(Clone, Copy, Debug, Default)]
+struct Asking {
+    /// Time of the last change.
+    since_ns: u64,
+    /// Number of whole seconds without a change at the last counted attempt.
+    second: u64,
+    /// Attempts in that second that have written a command.
+    attempts: u64,
+    /// True if the latest attempt has written no command yet.
+    unwritten: bool,
+    /// Why the last attempt failed.
+    failed: Option<Settlement>,
+}
+
+impl Asking {
+    /// Records a change.
+    fn changes(&mut self, now_ns: u64) {
+        (self.since_ns, self.second, self.attempts) = (now_ns, 0, 0);
+    }
+}
+
+impl Polls {
+    pub(super) fn new() -> Self {
+        Self { asking: ClientIds::EMPTY, of: PerClient::filled(Asking::default()), most: 0 }
+    }
+
+    pub(super) fn reset(&mut self) {
+        (self.asking, self.most) = (ClientIds::EMPTY, 0);
+    }
+
+    /// Folds in an event. `facts` are those at its time.
+    #[inline]
+    pub(super) fn observe(&mut self, facts: &Facts, kind: &EventKind) {
+        match *kind {
+            EventKind::AttemptBegan { attempt, .. } => self.began(facts, attempt),
+            EventKind::Written { attempt, .. } => self.written(facts.now_ns, attempt.client),
+            EventKind::AttemptSettled { attempt, outcome } => {
+                self.settled(facts.now_ns, attempt.client, outcome);
+            }
+            EventKind::GaveUp { client } => self.asking.remove(client),
+            EventKind::Executed { attempt, changed: true, .. } => {
+                self.changes(facts.now_ns, Some(attempt.client));
+            }
+            EventKind::KeyEnded { writer, .. } => self.changes(facts.now_ns, client_of(writer)),
+            EventKind::Eligible { client, .. } if self.asking.contains(client) => {
+                self.of[client].changes(facts.now_ns);
+            }
+            EventKind::Clock { .. }
+            | EventKind::NodeUp { .. }
+            | EventKind::NodeDown { .. }
+            | EventKind::NodeStalled { .. }
+            | EventKind::NodeUnstalled { .. }
+            | EventKind::FailedOver { .. }
+            | EventKind::Continued { .. }
+            | EventKind::Killed { .. }
+            | EventKind::FaultBegan { .. }
+            | EventKind::FaultEnded { .. }
+            | EventKind::KeyReturned { .. } => self.changes(facts.now_ns, None),
+            _ => {}
+        }
+    }
+
+    fn began(&mut self, facts: &Facts, id: AttemptId) {
+        if !facts.setting.is_judged(id.client) {
+            return;
+        }
+        let of = &mut self.of[id.client];
+        if !self.asking.contains(id.client) {
+            *of = Asking { since_ns: facts.now_ns, ..Asking::default() };
+            self.asking.insert(id.client);
+        }
+        of.unwritten = true;
+    }
+
+    fn written(&mut self, now_ns: u64, client: ClientId) {
+        if !self.asking.contains(client) || !mem::take(&mut self.of[client].unwritten) {
+            return;
+        }
+        let of = &mut self.of[client];
+        let second = (now_ns - of.since_ns) / SECOND_NS;
+        if second != of.second {
+            (of.second, of.attempts) = (second, 0);
+        }
+        of.attempts += 1;
+        if second > 0 {
+            self.most = self.most.max(of.attempts);
+        }
+    }
+
+    fn settled(&mut self, now_ns: u64, client: ClientId, outcome: Settlement) {
+        if matches!(outcome, Settlement::Granted | Settlement::Cancelled) {
+            self.asking.remove(client);
+        } else if self.asking.contains(client) {
+            let of = &mut self.of[client];
+            if of.failed.replace(outcome) != Some(outcome) {
+                of.changes(now_ns);
+            }
+        }
+    }
+
+    /// Records a change that every client but `by` may react to.
+    fn changes(&mut self, now_ns: u64, by: Option<ClientId>) {
+        for client in self.asking.iter().filter(|client| Some(*client) != by) {
+            self.of[client].changes(now_ns);
+        }
+    }
+
+    pub(super) fn measure(&self, measured: &mut Measured) {
+        measured.set(Quantity::PollsInASecond, Some(self.most));
+    }
+}
+
+fn client_of(writer: Writer) -> Option<ClientId> {
+    match writer {
+        Writer::Attempt(id) => Some(id.client),
+        Writer::Nobody | Writer::Operator => None,
+    }
+}
