@@ -29,6 +29,8 @@ pub struct Outcome {
     pub faults_begun: FaultIds,
     /// The quantities of the run.
     pub measured: Measured,
+    /// True time at the end of the run.
+    pub ended_ns: u64,
 }
 
 /// Error: the scenario asks for something that the engine cannot do. An engine never runs an easier

@@ -68,12 +68,6 @@ impl Engine {
         self.steps
     }
 
-    /// Returns the true time at which the last run ended, in nanoseconds.
-    #[must_use]
-    pub fn now_ns(&self) -> u64 {
-        self.world.now_ns()
-    }
-
     fn begin(&mut self, seed: u64, keeps: bool) {
         let Self { world, processes, .. } = self;
         (self.seed, self.steps) = (seed, 0);

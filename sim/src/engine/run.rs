@@ -91,6 +91,7 @@ impl Phase {
 /// clients are not `done` ends now, because what they still do is not in the history.
 pub(super) fn judge(world: &mut World, (seed, done): (u64, bool), kept: Kept<'_>) -> Outcome {
     world.end(done);
+    let ended_ns = world.now_ns();
     let recorder = &mut world.recorder;
     if let Some(kept) = kept {
         *kept = recorder.take_kept();
@@ -100,5 +101,5 @@ pub(super) fn judge(world: &mut World, (seed, done): (u64, bool), kept: Kept<'_>
     let verdicts = oracle.finish();
     let (counters, faults_begun) = (oracle.counters(), oracle.faults_begun());
     let measured = oracle.measured();
-    Outcome { seed, hash, verdicts, counters, faults_begun, measured }
+    Outcome { seed, hash, verdicts, counters, faults_begun, measured, ended_ns }
 }

@@ -15,8 +15,9 @@ use super::contract::{Finding, findings};
 use super::draw::{Frame, plan};
 use super::situations;
 use super::tally::Tally;
-use crate::engine::event;
+use crate::engine::Unsupported;
 use crate::part::Part;
+use crate::search::Player;
 
 /// Plans that a thread plays between two looks at the stop flag.
 const AT_ONCE: u64 = 64;
@@ -39,7 +40,7 @@ pub struct Found {
 /// An exploration: what plans are drawn from, which plans, and how to stop and watch it.
 #[derive(Clone)]
 pub struct Exploration<'a> {
-    /// Subject of all plans, and the assumptions that they may break.
+    /// Subject and engine of all plans, and the assumptions that they may break.
     pub frame: Frame,
     /// Seed from which plans are drawn.
     pub seed: u64,
@@ -86,14 +87,45 @@ impl Exploration<'_> {
         for number in (begin..end).filter(|&number| self.part.has("plan", number)) {
             played_plans += 1;
             let plan = plan(&self.frame, self.seed, number);
-            let played = catch_unwind(AssertUnwindSafe(|| play(&plan, number, &mut tally)));
+            let played = catch_unwind(AssertUnwindSafe(|| self.play(&plan, number, &mut tally)));
             tally.panicked += u64::from(played.is_err());
-            for finding in played.unwrap_or_else(|_| vec![Finding::Panicked]) {
+            let found = match played {
+                Ok(Ok(found)) => found,
+                Ok(Err(unsupported)) => {
+                    *tally.unsupported.entry(unsupported.what).or_default() += 1;
+                    Vec::new()
+                }
+                Err(_) => vec![Finding::Panicked],
+            };
+            for finding in found {
                 self.keep(finding, Found { number, plan: plan.clone() }, known);
             }
         }
         (self.progress)(played_plans);
         tally
+    }
+
+    /// Plays one plan and returns what its contract rules out.
+    fn play(
+        &self,
+        plan: &Scenario,
+        number: u64,
+        tally: &mut Tally,
+    ) -> Result<Vec<Finding>, Unsupported> {
+        let (case, engine) = (case(plan), self.frame.engine);
+        let mut player = Player::new(&case, engine)?;
+        let mut events = Vec::new();
+        let is_watched = number.is_multiple_of(WATCHED_EVERY);
+        let outcome = player.play(number, is_watched.then_some(&mut events))?;
+        let mut findings = findings(plan, engine, &outcome);
+        tally.add(plan, engine, &outcome, &findings);
+        if is_watched {
+            tally.watched(situations::seen(&events));
+        }
+        if number.is_multiple_of(TWICE_EVERY) && player.play(number, None)? != outcome {
+            findings.push(Finding::Differed);
+        }
+        Ok(findings)
     }
 
     fn keep(&self, finding: Finding, found: Found, known: &Mutex<BTreeMap<Finding, Found>>) {
@@ -109,33 +141,10 @@ impl Exploration<'_> {
     }
 }
 
-/// Plays one plan and returns what its contract rules out.
-fn play(plan: &Scenario, number: u64, tally: &mut Tally) -> Vec<Finding> {
-    let mut engine = match event::Engine::new(&case(plan)) {
-        Ok(engine) => engine,
-        Err(unsupported) => {
-            *tally.unsupported.entry(unsupported.what).or_default() += 1;
-            return Vec::new();
-        }
-    };
-    let mut events = Vec::new();
-    let is_watched = number.is_multiple_of(WATCHED_EVERY);
-    let outcome = engine.run(number, is_watched.then_some(&mut events));
-    tally.simulated_ns += u128::from(engine.now_ns());
-    let mut findings = findings(plan, &outcome);
-    tally.add(plan, &outcome, &findings);
-    if is_watched {
-        tally.watched(situations::seen(&events));
-    }
-    if number.is_multiple_of(TWICE_EVERY) && engine.run(number, None) != outcome {
-        findings.push(Finding::Differed);
-    }
-    findings
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::search::Engine;
 
     fn explore(frame: Frame, plans: Range<u64>, threads: usize) -> (Tally, Vec<(Finding, u64)>) {
         let stop = AtomicBool::new(false);
@@ -161,6 +170,16 @@ mod tests {
         let (tally, found) = explore(Frame::default(), 0..2_000, 2);
         assert_eq!(found, []);
         assert_eq!((tally.plans, tally.unsupported), (2_000, BTreeMap::new()));
+    }
+
+    #[test]
+    fn the_production_client_keeps_its_promises_over_tcp() {
+        let frame = Frame { engine: Engine::Turmoil, ..Frame::default() };
+        let (tally, found) = explore(frame, 0..24, 2);
+        assert_eq!(found, []);
+        let unplayed: u64 = tally.unsupported.values().sum();
+        assert_eq!(tally.plans + unplayed, 24);
+        assert!(unplayed < 6, "{:?}", tally.unsupported);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use lock_judge::scenario::{OURS, Property, Quantity, Scenario};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Outcome;
+use crate::search::Engine;
 
 use super::assumptions::{Assumption, is_broken_at};
 
@@ -83,18 +84,19 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Returns the violations in `outcome`, a run of `scenario`, that the assumptions which the scenario
-/// breaks do not explain, and whether a client of this project polled.
+/// Returns the violations in `outcome`, a run of `scenario` on `engine`, that neither the assumptions
+/// which the scenario breaks nor the steps of the engine explain, and whether a client of this project
+/// polled.
 ///
 /// A violation is explained if it has a cause, and the scenario breaks the assumption behind each of
 /// its causes, at one of the hosts that are blamed for it: of two clocks that are too far apart, one
 /// may be within its bounds. What a process does after its last look at the lease, or a write in
 /// transit, explains violations about sections and writes alone: no lock prevents them (K1, K7, K10).
 #[must_use]
-pub fn findings(scenario: &Scenario, outcome: &Outcome) -> Vec<Finding> {
+pub fn findings(scenario: &Scenario, engine: Engine, outcome: &Outcome) -> Vec<Finding> {
     let is_broken = |cause| is_broken_at(scenario, cause);
-    let unexplained =
-        violations(outcome).filter(|(property, it)| !is_explained(*property, it, is_broken));
+    let unexplained = violations(outcome)
+        .filter(|(property, it)| engine.resolves(it) && !is_explained(*property, it, is_broken));
     let mut findings: Vec<_> = unexplained
         .map(|(property, it)| Finding::Violated { property, causes: causes(&it) })
         .collect();

@@ -13,8 +13,12 @@ use serde::{Deserialize, Serialize};
 
 use super::assumptions::{Assumption, Assumptions};
 use super::dice::Dice;
+use crate::search::Engine;
 
-/// Subject of all plans, and the assumptions that they may break.
+/// Shortest node timeout on the engine `turmoil`, whose messages take a millisecond each way.
+const TIMEOUT_OF_TURMOIL: Span = Span::from_ms(3);
+
+/// Subject and engine of all plans, and the assumptions that they may break.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Frame {
@@ -22,11 +26,14 @@ pub struct Frame {
     pub subject: String,
     /// Assumptions that a plan may break.
     pub broken: Assumptions,
+    /// Engine that plays the plans. Plans for `turmoil` are the same, without what that engine cannot
+    /// play.
+    pub engine: Engine,
 }
 
 impl Default for Frame {
     fn default() -> Self {
-        Self { subject: String::from(OURS), broken: Assumptions::NONE }
+        Self { subject: String::from(OURS), broken: Assumptions::NONE, engine: Engine::Event }
     }
 }
 
@@ -49,7 +56,10 @@ pub fn plan(frame: &Frame, seed: u64, number: u64) -> Scenario {
     sketch.clients(&frame.subject);
     sketch.differences();
     sketch.faults();
-    sketch.tasks();
+    match frame.engine {
+        Engine::Event => sketch.tasks(),
+        Engine::Turmoil => sketch.suit_turmoil(),
+    }
     sketch.plan
 }
 
@@ -117,6 +127,14 @@ impl Sketch {
         CountRange { min: one.min(other), max: one.max(other) }
     }
 
+    /// Takes away what the engine `turmoil` cannot play of the lock and its clients.
+    fn suit_turmoil(&mut self) {
+        let Scenario { lock, cluster, clients, .. } = &mut self.plan;
+        lock.plain_extensions = cluster.server.extends_plainly();
+        lock.node_timeout = lock.node_timeout.max(TIMEOUT_OF_TURMOIL);
+        clients.iter_mut().for_each(|client| client.deaf = false);
+    }
+
     fn may_break(&self, assumption: Assumption) -> bool {
         self.broken.has(assumption)
     }
@@ -148,14 +166,16 @@ mod tests {
             frames.push(Frame { broken: [assumption].into_iter().collect(), ..Frame::default() });
         }
         for subject in ["getset", "redlock-literal", "unique-id"] {
-            frames.push(Frame { subject: String::from(subject), broken: Assumptions::NONE });
+            frames.push(Frame { subject: String::from(subject), ..Frame::default() });
         }
         for subject in ["redlock-literal", "setnx", "getset", "php-redlock"] {
             frames.push(Frame {
                 subject: String::from(subject),
                 broken: Assumption::ALL.into_iter().collect(),
+                ..Frame::default()
             });
         }
+        frames.push(Frame { engine: Engine::Turmoil, ..Frame::default() });
         frames
     }
 

@@ -24,10 +24,16 @@ use super::case;
 use super::contract::{Finding, findings};
 use super::length::events_up_to;
 use super::limits;
-use crate::engine::event;
+use crate::search::{Engine, Player};
 
-/// Maximum number of candidates that are played for one finding.
-const CANDIDATES_MAX: u64 = 6_000;
+/// Maximum number of candidates that are played for one finding. A run on `turmoil` takes fifty times
+/// as long.
+const fn candidates_max(engine: Engine) -> u64 {
+    match engine {
+        Engine::Event => 6_000,
+        Engine::Turmoil => 1_000,
+    }
+}
 
 /// TTLs in place of the default.
 const SHORT_TTLS: [&str; 3] = ["100ms", "500ms", "2s"];
@@ -51,17 +57,18 @@ pub struct Shrunk {
     pub candidates: u64,
 }
 
-/// Returns the smallest scenario found that shows `finding`, beginning with `plan`, which shows it
-/// with the seed in its `run.seeds`.
+/// Returns the smallest scenario found that shows `finding` on `engine`, beginning with `plan`, which
+/// shows it with the seed in its `run.seeds`.
 #[must_use]
-pub fn shrink(plan: &Scenario, finding: &Finding) -> Shrunk {
+pub fn shrink(plan: &Scenario, engine: Engine, finding: &Finding) -> Shrunk {
     let seed = plan.run.seeds.0.start;
+    let sought = Sought { finding, engine };
     let mut shrinking = Shrinking {
-        finding,
+        sought,
         broken: Assumptions::broken_by(plan),
         seed,
         tree: serde_json::to_value(plan).expect("a scenario is a tree of values"),
-        size: shown_size(plan, seed, finding).unwrap_or(Size::UNKNOWN),
+        size: sought.size(plan, seed).unwrap_or(Size::UNKNOWN),
         candidates: 0,
     };
     loop {
@@ -73,7 +80,7 @@ pub fn shrink(plan: &Scenario, finding: &Finding) -> Shrunk {
         shrinking.shorten_times();
         shrinking.quieten();
         shrinking.round_times();
-        if shrinking.tree == before || shrinking.candidates >= CANDIDATES_MAX {
+        if shrinking.tree == before || shrinking.candidates >= candidates_max(engine) {
             break;
         }
     }
@@ -97,7 +104,7 @@ impl Size {
 }
 
 struct Shrinking<'f> {
-    finding: &'f Finding,
+    sought: Sought<'f>,
     broken: Assumptions,
     seed: u64,
     tree: Value,
@@ -131,7 +138,7 @@ impl Shrinking<'_> {
     /// Makes runs shorter that need not be: clients wait and poll less.
     fn quieten(&mut self) {
         let scenario = parsed(&self.tree).expect("only valid scenarios are kept");
-        let Some(shown) = shown(&scenario, self.seed, self.finding) else { return };
+        let Some(shown) = self.sought.shown(&scenario, self.seed) else { return };
         let violation = shown.violation.as_ref();
         for change in changes(&self.tree, &scenario, violation, &shown.events) {
             if let Some(tree) = change.of(&self.tree) {
@@ -141,7 +148,7 @@ impl Shrinking<'_> {
         let scenario = parsed(&self.tree).expect("only valid scenarios are kept");
         for seed in 0..QUIET_SEEDS {
             self.candidates += 1;
-            let size = shown_size(&scenario, seed, self.finding);
+            let size = self.sought.size(&scenario, seed);
             if let Some(size) = size.filter(|size| size.events < self.size.events) {
                 self.keep(self.tree.clone(), seed, size);
             }
@@ -221,7 +228,7 @@ impl Shrinking<'_> {
     /// Keeps `tree` if it shows the finding and its size compares well with the present one. Returns
     /// true if it was kept.
     fn consider_if(&mut self, tree: Value, is_better: impl Fn(&Size, &Size) -> bool) -> bool {
-        if tree == self.tree || self.candidates >= CANDIDATES_MAX {
+        if tree == self.tree || self.candidates >= candidates_max(self.sought.engine) {
             return false;
         }
         let Some(scenario) = parsed(&tree) else { return false };
@@ -234,7 +241,7 @@ impl Shrinking<'_> {
         let others = (0..OTHER_SEEDS).filter(|seed| *seed != self.seed);
         for seed in [self.seed].into_iter().chain(others) {
             self.candidates += 1;
-            let size = shown_size(&scenario, seed, self.finding);
+            let size = self.sought.size(&scenario, seed);
             if let Some(size) = size.filter(|size| is_better(size, &self.size)) {
                 self.keep(tree, seed, size);
                 return true;
@@ -257,36 +264,48 @@ struct Shown {
     events: Vec<Event>,
 }
 
-/// Returns the run of `scenario` with `seed` if it shows `finding`. A run that panics has no events.
-fn shown(scenario: &Scenario, seed: u64, finding: &Finding) -> Option<Shown> {
-    let run = || {
-        let mut engine = event::Engine::new(&case(scenario)).ok()?;
-        let mut events = Vec::new();
-        let outcome = engine.run(seed, Some(&mut events));
-        let shows = match finding {
-            Finding::Violated { .. } | Finding::Polled => {
-                findings(scenario, &outcome).contains(finding)
-            }
-            Finding::Differed => engine.run(seed, None) != outcome,
-            Finding::Panicked => false,
-        };
-        shows.then(|| Shown { violation: finding.violation(&outcome), events })
-    };
-    let panicked = Shown { violation: None, events: Vec::new() };
-    match catch_unwind(AssertUnwindSafe(run)) {
-        Ok(shown) => shown,
-        Err(_) => (*finding == Finding::Panicked).then_some(panicked),
-    }
+/// What a scenario is to show, and the engine that plays it.
+#[derive(Clone, Copy)]
+struct Sought<'f> {
+    finding: &'f Finding,
+    engine: Engine,
 }
 
-/// Returns the size of the run of `scenario` with `seed` if it shows `finding`.
-fn shown_size(scenario: &Scenario, seed: u64, finding: &Finding) -> Option<Size> {
-    let shown = shown(scenario, seed, finding)?;
-    let events = match &shown.violation {
-        Some(violation) => events_up_to(violation, &shown.events),
-        None => shown.events.len(),
-    };
-    Some(Size { events, parts: parts_of(scenario), nodes: scenario.cluster.nodes.len() })
+impl Sought<'_> {
+    /// Returns the run of `scenario` with `seed` if it shows the finding. A run that panics has no
+    /// events.
+    fn shown(self, scenario: &Scenario, seed: u64) -> Option<Shown> {
+        let Self { finding, engine } = self;
+        let case = case(scenario);
+        let run = || {
+            let mut player = Player::new(&case, engine).ok()?;
+            let mut events = Vec::new();
+            let outcome = player.play(seed, Some(&mut events)).ok()?;
+            let shows = match finding {
+                Finding::Violated { .. } | Finding::Polled => {
+                    findings(scenario, engine, &outcome).contains(finding)
+                }
+                Finding::Differed => player.play(seed, None).ok()? != outcome,
+                Finding::Panicked => false,
+            };
+            shows.then(|| Shown { violation: finding.violation(&outcome), events })
+        };
+        let panicked = Shown { violation: None, events: Vec::new() };
+        match catch_unwind(AssertUnwindSafe(run)) {
+            Ok(shown) => shown,
+            Err(_) => (*finding == Finding::Panicked).then_some(panicked),
+        }
+    }
+
+    /// Returns the size of the run of `scenario` with `seed` if it shows the finding.
+    fn size(self, scenario: &Scenario, seed: u64) -> Option<Size> {
+        let shown = self.shown(scenario, seed)?;
+        let events = match &shown.violation {
+            Some(violation) => events_up_to(violation, &shown.events),
+            None => shown.events.len(),
+        };
+        Some(Size { events, parts: parts_of(scenario), nodes: scenario.cluster.nodes.len() })
+    }
 }
 
 /// Returns the number of clients, replicas, faults and steps.

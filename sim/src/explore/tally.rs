@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::contract::Finding;
 use super::situations::Situation;
 use crate::engine::Outcome;
+use crate::search::Engine;
 
 /// Number of smallest hashes from which the number of distinct histories is estimated. The standard
 /// error of the estimate is about 3 %.
@@ -77,8 +78,15 @@ impl Tally {
         Situation::ALL.into_iter().filter(is_new).collect()
     }
 
-    pub(super) fn add(&mut self, plan: &Scenario, outcome: &Outcome, findings: &[Finding]) {
+    pub(super) fn add(
+        &mut self,
+        plan: &Scenario,
+        engine: Engine,
+        outcome: &Outcome,
+        findings: &[Finding],
+    ) {
         self.plans += 1;
+        self.simulated_ns += u128::from(outcome.ended_ns);
         self.keep_hash(outcome.hash);
         let begun = outcome.faults_begun.iter().filter_map(|fault| plan.faults.get(fault.index()));
         let kinds: BTreeSet<_> = begun.map(|fault| fault.kind.descriptor().name).collect();
@@ -87,9 +95,13 @@ impl Tally {
         }
         for property in Property::ALL {
             let sum = &mut self.properties[property as usize];
-            let judgement = outcome.verdicts.of(property);
-            sum.violated += u64::from(judgement.is_violated());
-            sum.tested += u64::from(judgement.is_violated() || judgement == Judgement::Holds);
+            let (is_tested, is_violated) = match outcome.verdicts.of(property) {
+                Judgement::Violated(violation) => (true, engine.resolves(&violation)),
+                Judgement::Holds => (true, false),
+                Judgement::Unjudged | Judgement::Vacuous => (false, false),
+            };
+            sum.tested += u64::from(is_tested);
+            sum.violated += u64::from(is_violated);
         }
         for finding in findings {
             if let Finding::Violated { property, .. } = finding {

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use lock_judge::scenario::{OURS, subject_names};
 
 use super::draw::{Frame, plan};
-use super::{Assumptions, case, findings};
+use super::{case, findings};
 use crate::engine::event;
+use crate::search::Engine;
 
 const PAGE: &str = include_str!("../../../docs/explore.md");
 
@@ -15,11 +16,11 @@ const SEED: u64 = 1;
 
 /// Returns the names of the findings that a lock shows in a plan.
 fn shown(subject: &str, number: u64) -> BTreeSet<String> {
-    let frame = Frame { subject: subject.to_owned(), broken: Assumptions::NONE };
+    let frame = Frame { subject: subject.to_owned(), ..Frame::default() };
     let plan = plan(&frame, SEED, number);
     let Ok(mut engine) = event::Engine::new(&case(&plan)) else { return BTreeSet::new() };
     let outcome = engine.run(number, None);
-    findings(&plan, &outcome).iter().map(|it| it.name()).collect()
+    findings(&plan, Engine::Event, &outcome).iter().map(|it| it.name()).collect()
 }
 
 /// A row of the page's table.

@@ -13,9 +13,10 @@ use rayon::prelude::*;
 
 use super::compare;
 use super::engine::Engine;
+use super::player::Player;
 use super::result::CaseResult;
 use super::tally::Tally;
-use crate::engine::{Outcome, Unsupported, event, turmoil};
+use crate::engine::{Outcome, Unsupported};
 use crate::part::Part;
 
 /// One seed in this many is run twice, to detect nondeterminism.
@@ -101,7 +102,7 @@ impl<'a> Campaign<'a> {
         let name = self.case.full_name();
         for seed in (start..end).filter(|&seed| self.part.has(&name, seed)) {
             played += 1;
-            let outcome = match catch_unwind(AssertUnwindSafe(|| player.play(seed))) {
+            let outcome = match catch_unwind(AssertUnwindSafe(|| player.play(seed, None))) {
                 Ok(outcome) => outcome?,
                 Err(panic) => {
                     tally.panicked(seed, message_of(&*panic));
@@ -109,7 +110,7 @@ impl<'a> Campaign<'a> {
                     continue;
                 }
             };
-            if seed.is_multiple_of(TWICE_EVERY) && player.play(seed)? != outcome {
+            if seed.is_multiple_of(TWICE_EVERY) && player.play(seed, None)? != outcome {
                 tally.differs(seed);
             }
             tally.add(&outcome);
@@ -128,7 +129,7 @@ impl<'a> Campaign<'a> {
             // `turmoil` builds a new world for every run, so a seed that was run twice needs no
             // third run.
             let is_known = self.engine == Engine::Turmoil && seed.is_multiple_of(TWICE_EVERY);
-            if !is_known && Player::new(self.case, self.engine)?.play(seed)?.hash != hash {
+            if !is_known && Player::new(self.case, self.engine)?.play(seed, None)?.hash != hash {
                 tally.differs(seed);
             }
         }
@@ -161,10 +162,7 @@ pub fn replay_checked(
     seed: u64,
 ) -> Result<(Outcome, Vec<Event>), Unsupported> {
     let mut events = Vec::new();
-    let outcome = match engine {
-        Engine::Event => event::Engine::new(case)?.run(seed, Some(&mut events)),
-        Engine::Turmoil => turmoil::run(case, seed, Some(&mut events))?,
-    };
+    let outcome = Player::new(case, engine)?.play(seed, Some(&mut events))?;
     Ok((outcome, events))
 }
 
@@ -172,28 +170,6 @@ fn message_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     String::from(text.unwrap_or("without a message"))
-}
-
-/// Engine with the case that it runs.
-enum Player<'c> {
-    Event(Box<event::Engine>),
-    Turmoil(&'c Case),
-}
-
-impl<'c> Player<'c> {
-    fn new(case: &'c Case, engine: Engine) -> Result<Self, Unsupported> {
-        match engine {
-            Engine::Event => Ok(Self::Event(Box::new(event::Engine::new(case)?))),
-            Engine::Turmoil => Ok(Self::Turmoil(case)),
-        }
-    }
-
-    fn play(&mut self, seed: u64) -> Result<Outcome, Unsupported> {
-        match self {
-            Self::Event(engine) => Ok(engine.run(seed, None)),
-            Self::Turmoil(case) => turmoil::run(case, seed, None),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -3,13 +3,16 @@
 use core::fmt;
 use core::str::FromStr;
 
+use lock_judge::oracle::Violation;
 use lock_judge::scenario::{Case, SeedRange};
+use serde::{Deserialize, Serialize};
 
 use super::margin;
 use crate::engine::{Unsupported, event, turmoil};
 
 /// Engine that runs a case.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Engine {
     /// The fast event-driven engine.
     #[default]
@@ -51,6 +54,14 @@ impl Engine {
                 margin::check(case)
             }
         }
+    }
+
+    /// Returns true if `violation` is no effect of this engine's steps: on `turmoil` a client acts at
+    /// whole milliseconds, so a timer may be late by less than one.
+    #[must_use]
+    pub const fn resolves(self, violation: &Violation) -> bool {
+        let length_ns = violation.to_ns - violation.from_ns;
+        matches!(self, Self::Event) || length_ns == 0 || length_ns >= margin::TICK.0
     }
 
     /// Number of seeds that a thread runs between two looks at the stop flag.

@@ -25,7 +25,7 @@ use crate::engine::{Outcome, Unsupported, event};
 pub const MARGIN: Span = Span::from_ms(3);
 
 /// One step of the engine `turmoil`, and its shortest message delay.
-const TICK: Span = Span::from_ms(1);
+pub(super) const TICK: Span = Span::from_ms(1);
 
 /// Number of seeds for which the unshifted case must have the same verdicts.
 const SEEDS: u64 = 8;

@@ -201,6 +201,9 @@ pub(super) struct Explore {
     /// Lock client that every client of a plan runs
     #[arg(long, value_name = "NAME", default_value = "redlock")]
     pub(super) subject: String,
+    /// Engine of the runs; `turmoil` runs `redlock` alone
+    #[arg(long, default_value_t, value_name = "ENGINE", value_parser = engines())]
+    pub(super) engine: Engine,
     /// Number of plans, or the plans from A to before B; 100000 if neither plans nor a time is given
     #[arg(long, value_name = "N|A..B")]
     pub(super) plans: Option<Plans>,

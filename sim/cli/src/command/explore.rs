@@ -42,7 +42,8 @@ pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
         stop_signal::after(limit);
     }
     let plans = arguments.plans.clone().map(|plans| plans.0);
-    let mut of = format!("subject `{}`, may break: {}", frame.subject, frame.broken);
+    let Frame { subject, broken, engine } = &frame;
+    let mut of = format!("subject `{subject}` on {engine}, may break: {broken}");
     if let Some(part) = part {
         of += &format!(", shard {part}");
     }
@@ -165,7 +166,8 @@ fn report(
         () => Exit::Met,
     };
     let exit = exit.max(least);
-    let kept = keep_smallest(&folder, found).map_err(|it| Stop::unwritable(&folder, &it))?;
+    let kept = keep_smallest(&folder, plan.frame.engine, found)
+        .map_err(|it| Stop::unwritable(&folder, &it))?;
     tell(plan, tally, &kept);
     let (file, sums) = (out.join("explore.json"), sums(tally, &kept));
     emit("explored", || json!({ "exit-code": exit.code(), "sums": sums }));
@@ -190,8 +192,12 @@ fn frame(arguments: &Explore) -> Result<Frame, Stop> {
             None => format!("{message}\n  = help: `scenarios/README.md` lists the subjects"),
         }));
     }
+    let engine = arguments.engine;
+    if engine == Engine::Turmoil && subject != OURS {
+        return Err(Stop::usage(format!("error: the engine `{engine}` runs `{OURS}` alone")));
+    }
     let broken: Assumptions = arguments.broken.iter().copied().collect();
-    Ok(Frame { subject, broken })
+    Ok(Frame { subject, broken, engine })
 }
 
 /// Returns the command that plays the plan `number` again.
@@ -200,10 +206,19 @@ fn command_of(frame: &Frame, seed: u64, number: u64) -> String {
     if frame.subject != OURS {
         command += &format!(" --subject {}", frame.subject);
     }
+    command += engine_of(frame.engine);
     for assumption in Assumption::ALL.into_iter().filter(|it| frame.broken.has(*it)) {
         command += &format!(" --break {}", assumption.name());
     }
     command + &format!(" --seed {seed} --plans {number}..{}", number + 1)
+}
+
+/// Returns the option that names the engine, if it is not the usual one.
+const fn engine_of(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Event => "",
+        Engine::Turmoil => " --engine turmoil",
+    }
 }
 
 /// Stores the plan of a finding as it is, in case the process does not live to shrink it.
@@ -220,6 +235,7 @@ struct Kept {
     /// Number of the plan that showed it first.
     number: u64,
     file: PathBuf,
+    engine: Engine,
     seed: u64,
     clients: usize,
     faults: usize,
@@ -231,26 +247,32 @@ struct Kept {
 
 impl fmt::Display for Kept {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { finding, number, file, seed, clients, faults, events, candidates } = self;
+        let Self { finding, number, file, engine, seed, clients, faults, events, candidates } =
+            self;
         write!(
             formatter,
-            "{finding}\n  plan {number}; shrunk to {}, {}, {} ({})\n  redlock-sim replay {} --seed {seed}",
+            "{finding}\n  plan {number}; shrunk to {}, {}, {} ({})\n  redlock-sim replay {} --seed {seed}{}",
             count(*clients as u64, "client"),
             count(*faults as u64, "fault"),
             count(*events as u64, "event"),
             count(*candidates, "candidate"),
             file.display(),
+            engine_of(*engine),
         )
     }
 }
 
 /// Replaces each stored plan by the smallest scenario that shows the same.
-fn keep_smallest(folder: &Path, found: BTreeMap<Finding, Found>) -> io::Result<Vec<Kept>> {
+fn keep_smallest(
+    folder: &Path,
+    engine: Engine,
+    found: BTreeMap<Finding, Found>,
+) -> io::Result<Vec<Kept>> {
     let keep = |(finding, found): (Finding, Found)| {
         let file = store(folder, &finding, &found)?;
-        let Shrunk { scenario, candidates } = quietly(|| shrink(&found.plan, &finding));
+        let Shrunk { scenario, candidates } = quietly(|| shrink(&found.plan, engine, &finding));
         let seed = scenario.run.seeds.0.start;
-        let run = || replay_checked(&case(&scenario), Engine::Event, seed).ok();
+        let run = || replay_checked(&case(&scenario), engine, seed).ok();
         let (others, events) = match quietly(|| catch_unwind(AssertUnwindSafe(run))) {
             Ok(Some((outcome, events))) => {
                 let violation = finding.violation(&outcome);
@@ -262,7 +284,7 @@ fn keep_smallest(folder: &Path, found: BTreeMap<Finding, Found>) -> io::Result<V
         Staged::write_one(&file, &text(&scenario, &finding.name(), &finding, &others))?;
         let (clients, faults) = (scenario.clients.len(), scenario.faults.len());
         let number = found.number;
-        Ok(Kept { finding, number, file, seed, clients, faults, events, candidates })
+        Ok(Kept { finding, number, file, engine, seed, clients, faults, events, candidates })
     };
     found.into_iter().map(keep).collect()
 }
@@ -286,8 +308,10 @@ fn tell(plan: &Plan, tally: &Tally, kept: &[Kept]) {
     if tally.panicked > 0 {
         say(format_args!("{} plans panicked", tally.panicked));
     }
-    for (reason, count) in &tally.unsupported {
-        say(format_args!("{count} plans could not be played: {reason}"));
+    let unplayed: u64 = tally.unsupported.values().sum();
+    if let Some((reason, _)) = tally.unsupported.iter().max_by_key(|(_, count)| **count) {
+        let plans = count(unplayed, "plan");
+        say(format_args!("{plans} could not be played, such as one with {reason}"));
     }
     let faults: Vec<String> =
         tally.faults.iter().map(|(kind, plans)| format!("{kind} {plans}")).collect();

@@ -96,7 +96,8 @@ pub(super) fn judged(path: &Path, stored: &file::Stored) -> Result<CaseResult, S
     if engine == serve::ENGINE {
         measured = serve::from_outside(measured);
     }
-    let outcome = Outcome { seed, hash, verdicts, counters, faults_begun, measured };
+    let ended_ns = stored.events.last().map_or(0, |event| event.at_ns);
+    let outcome = Outcome { seed, hash, verdicts, counters, faults_begun, measured, ended_ns };
     Ok(search::judge_one(case, engine, &outcome))
 }
 

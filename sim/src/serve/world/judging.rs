@@ -29,7 +29,8 @@ impl World {
         let (counters, faults_begun) = (oracle.counters(), oracle.faults_begun());
         let (seed, hash) = (self.seed, hash.value());
         let measured = from_outside(oracle.measured());
-        let outcome = Outcome { seed, hash, verdicts, counters, faults_begun, measured };
+        let ended_ns = now_ns;
+        let outcome = Outcome { seed, hash, verdicts, counters, faults_begun, measured, ended_ns };
         let result = search::judge_one(&case, ENGINE, &outcome);
         let history = self.out.join(result.history_file(seed));
         let played = Played { result, kept: vec![(seed, events)], family: String::new() };
