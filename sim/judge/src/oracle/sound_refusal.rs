@@ -4,6 +4,11 @@
 //! because of keys of one other attempt, or another task of the same client has the lease: the client
 //! knows that, whatever the nodes show.
 //!
+//! For each attempt whose outcome is `Split`, a majority answered before the attempt ended, but no
+//! majority set its key; for each attempt whose outcome is `Quarantined`, a majority set its key. The
+//! first of these rules leaves out votes of nodes that have yet to introduce themselves again. Neither is
+//! judged if a client has two names of one node, which sets its key for only one of them.
+//!
 //! If any attempt of a run reports `Taken`, some attempt of the run was granted the lock. This rule
 //! does not apply if a fault began, or if clients have different lists of nodes or two names of one.
 //! Nor does it if an attempt was cancelled, too slow or refused by quarantine, or lacked answers:
@@ -21,7 +26,7 @@
 use super::facts::Facts;
 use super::ground::NEVER;
 use super::verdict::{Blamed, Judgement, Violation};
-use crate::history::{AttemptId, Settlement, Writer};
+use crate::history::{AttemptId, NodeIds, Settlement, Writer};
 use crate::ids::{PerClient, PerNode};
 use crate::scenario::Acquire;
 
@@ -66,12 +71,20 @@ impl SoundRefusal {
         *number = id.number;
         *splits = if outcome == Settlement::Split { *splits + 1 } else { 0 };
         *splits %= Acquire::AT_ONCE_MOST;
-        if outcome != Settlement::Taken {
-            return;
-        }
-        self.told.get_or_insert(id);
+        let has_names_twice = facts.setting.has_names_twice();
+        let is_right = match outcome {
+            Settlement::Taken => {
+                self.told.get_or_insert(id);
+                is_taken(facts, id) || is_held_here(facts, id)
+            }
+            Settlement::Split if !has_names_twice => {
+                has_answers(facts, id) && !is_majority(facts, id, known_votes(facts, id))
+            }
+            Settlement::Quarantined if !has_names_twice => is_majority(facts, id, votes(facts, id)),
+            _ => return,
+        };
         self.found.held();
-        if !is_taken(facts, id) && !is_held_here(facts, id) {
+        if !is_right {
             self.violated(facts, id, facts.mismatched_since_t1(id));
         }
     }
@@ -119,6 +132,30 @@ fn is_taken(facts: &Facts, id: AttemptId) -> bool {
         facts.setting.votes(id.client, nodes.collect())
     };
     refusals.values().flatten().filter(is_other).any(|holder| votes_for(holder) >= needed)
+}
+
+/// Returns true if a majority of the nodes has answered the SET of `id`, other than by an error.
+fn has_answers(facts: &Facts, id: AttemptId) -> bool {
+    let answered = facts.setting.node_ids().filter(|node| {
+        facts.leases.key(id, *node).is_some_and(|key| key.answered_ns != NEVER && !key.failed)
+    });
+    is_majority(facts, id, answered.collect())
+}
+
+/// Returns the nodes that have confirmed the key of `id`.
+fn votes(facts: &Facts, id: AttemptId) -> NodeIds {
+    facts.leases.get(id).map_or(NodeIds::EMPTY, |attempt| attempt.confirmed_by)
+}
+
+/// Returns those of the votes for `id` of which the client knows when they count, or will.
+fn known_votes(facts: &Facts, id: AttemptId) -> NodeIds {
+    let eligible = &facts.eligible[id.client];
+    votes(facts, id).iter().filter(|node| eligible[*node].since_ns != NEVER).collect()
+}
+
+fn is_majority(facts: &Facts, id: AttemptId, nodes: NodeIds) -> bool {
+    let needed = facts.leases.get(id).map_or(1, |it| it.needed.max(1));
+    facts.setting.votes(id.client, nodes) >= needed
 }
 
 /// Returns true if another task of the client of `id` has a lease.

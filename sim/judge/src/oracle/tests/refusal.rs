@@ -32,10 +32,32 @@ fn keys_of_two_owners_are_no_taken_lock() {
 }
 
 #[test]
-fn a_split_vote_and_too_few_nodes_claim_nothing() {
-    for outcome in [Settlement::Split, Settlement::TooFewNodes] {
-        let mut tale = turned_away(["AB", "CD"], outcome);
-        assert_eq!(tale.finds(SoundRefusal), Judgement::Vacuous, "{outcome:?}");
+fn too_few_nodes_claim_nothing() {
+    let mut tale = turned_away(["AB", "CD"], Settlement::TooFewNodes);
+    assert_eq!(tale.finds(SoundRefusal), Judgement::Vacuous);
+}
+
+#[test]
+fn a_split_vote_needs_answers_of_a_majority() {
+    for (theirs, is_right) in [(["AB", "C"], true), (["A", "B"], false)] {
+        let mut tale = turned_away(theirs, Settlement::Split);
+        assert_eq!(tale.finds(SoundRefusal).is_violated(), !is_right, "{theirs:?}");
+    }
+}
+
+#[test]
+fn votes_of_a_majority_are_no_split_vote_and_needed_for_a_quarantine() {
+    for (own, outcome, is_right) in [
+        ("AB", Settlement::Split, true),
+        ("ABC", Settlement::Split, false),
+        ("ABC", Settlement::Quarantined, true),
+        ("AB", Settlement::Quarantined, false),
+    ] {
+        let mut tale = Tale::new();
+        tale.begins(C2).sets(C2, "DE").begins(C1).sets(C1, own).is_refused(C1, C2, "DE");
+        tale.settles(C1, outcome);
+        let is_violated = tale.finds(SoundRefusal).is_violated();
+        assert_eq!(is_violated, !is_right, "{own} {outcome:?}");
     }
 }
 
@@ -101,16 +123,17 @@ fn try_acquire_does_not_stop_at_a_split_vote() {
     assert_eq!(tale.with_c1_at_once().violation(SoundRefusal).first, C1);
     tale = turned_away(["AB", "CD"], Settlement::Split);
     tale.with_c1_at_once().stops(C1);
-    assert_eq!(tale.finds(SoundRefusal), Judgement::Vacuous, "it has not given up");
+    assert_eq!(tale.finds(SoundRefusal), Judgement::Holds, "it has not given up");
     tale = turned_away(["AB", "CD"], Settlement::Split);
     tale.with_c1_at_once().begins(C1_AGAIN).settles(C1_AGAIN, Settlement::TooFewNodes);
-    assert_eq!(tale.finds(SoundRefusal), Judgement::Vacuous);
+    assert_eq!(tale.finds(SoundRefusal), Judgement::Holds);
     tale = turned_away(["AB", "CD"], Settlement::Split);
     for number in 2..=5 {
         let id = AttemptId { number, ..C1 };
-        tale.begins(id).settles(id, Settlement::Split);
+        tale.begins(id).is_refused(id, C2, "AB").is_refused(id, C3, "CD");
+        tale.settles(id, Settlement::Split);
     }
-    assert_eq!(tale.with_c1_at_once().finds(SoundRefusal), Judgement::Vacuous);
+    assert_eq!(tale.with_c1_at_once().finds(SoundRefusal), Judgement::Holds);
 }
 
 #[test]
