@@ -111,6 +111,7 @@ error: `clock-jump::five` is a case
         &["run", "--jobs", "0"],
         &["run", "--set", "lock.ttl"],
         &["replay", "clock-jump"],
+        &["explore", "--engine", "turmoil", "--subject", "unique-id"],
         &["explain"],
     ] {
         redlock_sim(&folder, arguments).code(2);
