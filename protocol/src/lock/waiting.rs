@@ -49,6 +49,7 @@ impl Lock {
             Limit::Until(end)
                 if may_count_from.is_some_and(|it| self.needs_time_alone(it, now)) =>
             {
+                self.wait();
                 until < end
             }
             Limit::Until(end) => {
@@ -73,6 +74,14 @@ impl Lock {
         nodes.quorum_from(may_count_from).is_some_and(is_later)
     }
 
+    /// Returns what the use knows of its lock. The wait begins with the attempt that has just failed,
+    /// unless it has begun before.
+    fn wait(&mut self) -> &mut Listening {
+        let (nodes, retry, crowd) = (self.config.nodes, self.config.retry, self.crowd);
+        let began = self.t1;
+        self.listening.get_or_insert_with(|| Box::new(Listening::new(nodes, retry, crowd, began)))
+    }
+
     fn listen(
         &mut self,
         reason: AttemptError,
@@ -84,11 +93,7 @@ impl Lock {
         let (refused, jitter) = (self.voting(Vote::Refused), self.fresh.jitter);
         let silent = self.config.nodes.all().without(self.granted()).without(refused);
         let failure = Failure { reason, refused, silent, may_count_from, jitter };
-        let (nodes, retry, crowd) = (self.config.nodes, self.config.retry, self.crowd);
-        let began = self.t1;
-        let listening = self
-            .listening
-            .get_or_insert_with(|| Box::new(Listening::new(nodes, retry, crowd, began)));
+        let listening = self.wait();
         listening.set_mute(mute);
         listening.attempt_failed(failure, round_trip, now);
         self.phase = Phase::Listening;

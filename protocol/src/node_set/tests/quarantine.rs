@@ -224,3 +224,21 @@ fn attempts_grow_rare_beside_a_quarantine_and_a_silent_node() {
     (0..2).for_each(|index| answer(&mut world, index));
     assert!(world.client.deliver(lock, world.now).is_ok(), "as soon as the quarantine is over");
 }
+
+#[test]
+fn attempts_stay_rare_when_the_first_of_two_quarantines_ends() {
+    let mut world = quarantined(1);
+    world.answer_all();
+    world.pass_answering(ms(3_000));
+    world.close(1);
+    world.nodes[1].introduction = introduction(2);
+    world.pass(ms(10));
+    world.accept(1);
+    world.answer_all();
+    let config = patient(&world, 20_000);
+    let lock = world.acquire(config, 1);
+    let while_both = attempts_beside_silence(&mut world, lock, 7_000);
+    assert!(while_both <= 1, "{while_both}");
+    let between = attempts_beside_silence(&mut world, lock, 1_100);
+    assert!((1..5).contains(&between), "a tenth of seven seconds apart: {between}");
+}
