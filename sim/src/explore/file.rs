@@ -9,7 +9,8 @@ use super::draw::unspecified;
 /// Returns the text of a scenario file called `name` in which `finding` shows. Whatever else the
 /// scenario violates, `explained`, may happen.
 ///
-/// The file expects the property of the finding to hold, or the polls to be few: it is red until the defect is mended, and a test from then on.
+/// The file expects the property of the finding to hold, or the polls to be few: it is red until the
+/// defect is mended, and a test from then on.
 #[must_use]
 pub fn text(scenario: &Scenario, name: &str, finding: &Finding, explained: &[Property]) -> String {
     let mut scenario = scenario.clone();

@@ -1,10 +1,10 @@
 //! Attempts of clients that poll: they ask again although nothing has changed.
 //!
 //! For a client that waits, something changes when its acquisition begins; when another client sets,
-//! deletes or re-times a key, or any key but its own ends; when a fault, a node or a process
-//! begins or ends; when the client counts a node from another instant on; and when an attempt fails for
-//! another reason than the one before. An attempt that writes no command costs nobody anything, and
-//! does not count.
+//! deletes or re-times a key, or any key but its own ends; when a fault, a node or a process begins or
+//! ends; when the client counts a node from another instant on; and when an attempt fails for another
+//! reason than the one before. An attempt that writes no command costs nobody anything, and does not
+//! count.
 
 use core::mem;
 
