@@ -11,6 +11,10 @@
 //! - A lease whose process has been running since the deadline was reported as lost, or released, by
 //!   then; and no check from the deadline on says that it is alive (counterexample K6).
 //!
+//! - A lease that its client keeps alive is not over two TTLs or more before its limit, if for the
+//!   last half of its TTL the process has been running, and a majority of the nodes has been available
+//!   that counted for the lease last and have had the key since the grant.
+//!
 //! Judged are clients of this project alone, the second rule only for those that hear pushes. A node
 //! counts for the second rule only if its first host is still its master, because clients may not
 //! know of another one, and if it loses no key without a push
@@ -23,10 +27,10 @@
 
 use super::facts::Facts;
 use super::ground::NEVER;
-use super::key_losses::{attends_since_ns, has_had, has_kept, lacks_since_ns};
+use super::key_losses::{answers_since_ns, attends_since_ns, has_had, has_kept, lacks_since_ns};
 use super::leases::Attempt;
 use super::verdict::{Blamed, Judgement, Violation};
-use crate::history::{AttemptId, ClientId};
+use crate::history::{AttemptId, ClientId, NodeId};
 use crate::ids::PerNode;
 
 /// A lease is reported as lost this long before its deadline, at the earliest.
@@ -68,6 +72,8 @@ impl SoundLoss {
                 if is_kept_by_a_majority(facts, id, attempt) {
                     self.violated(facts, id, facts.now_ns, facts.mismatched_since_t1(id));
                 }
+            } else if is_neglected(facts, id, attempt) {
+                self.violated(facts, id, facts.now_ns, Blamed::NONE);
             }
         }
         self.ended(facts, id);
@@ -144,6 +150,25 @@ fn is_kept_by_a_majority(facts: &Facts, id: AttemptId, attempt: &Attempt) -> boo
     let members = facts.setting.members(id.client);
     let kept = members.iter().filter(|node| has_kept(facts, id, attempt, *node)).count();
     kept >= attempt.needed as usize
+}
+
+/// Returns true if a lease that ends now was to be kept alive for longer, and could have been extended.
+fn is_neglected(facts: &Facts, id: AttemptId, attempt: &Attempt) -> bool {
+    let held_ns = facts.now_ns.saturating_sub(attempt.delivered_ns);
+    let by_clock_ns = held_ns.max(facts.by_clock_of(id.client, held_ns));
+    let ends_ns = by_clock_ns.saturating_add(attempt.ttl_ns.saturating_mul(2));
+    if ends_ns >= facts.setting.kept_ns[id.client] {
+        return false;
+    }
+    let could_ns = facts.now_ns.saturating_sub(attempt.ttl_ns / 2);
+    let extends = |node: &NodeId| {
+        attempt.counted.contains(*node)
+            && has_kept(facts, id, attempt, *node)
+            && answers_since_ns(facts, id.client, *node) <= could_ns
+    };
+    let members = facts.setting.members(id.client);
+    attends_since_ns(facts, id.client) <= could_ns
+        && members.iter().filter(extends).count() >= attempt.needed as usize
 }
 
 /// Returns since when the client of `id` could know that no majority can have the key; [`NEVER`] if it

@@ -1,6 +1,6 @@
 //! Tests of sound-loss.
 
-use super::tale::{C1, MS, Tale, host};
+use super::tale::{C1, MS, Tale, host, node};
 use crate::history::{ClockKind, EventKind, FaultId, KeyEnd, Writer};
 use crate::oracle::Judgement;
 use crate::scenario::Property::SoundLoss;
@@ -25,6 +25,32 @@ fn a_lease_that_ends_with_its_keys_tests_nothing() {
     assert_eq!(granted().at(3_000).releases(C1).finds(SoundLoss), Judgement::Vacuous);
     let at_its_deadline = granted().at(9_897).loses(C1).finds(SoundLoss);
     assert_eq!(at_its_deadline, Judgement::Vacuous);
+}
+
+/// C1 is to keep the lease that it has in `tale` alive for `limit`, and reports it as lost at its
+/// deadline.
+fn lost_at_its_deadline(limit: &str, mut tale: Tale) -> Judgement {
+    let step = toml::from_str(&format!("acquire = {{ keep-alive = '{limit}' }}")).expect("a step");
+    tale.scenario.clients[0].steps.push(step);
+    tale.at(9_897).loses(C1).finds(SoundLoss)
+}
+
+#[test]
+fn a_lease_is_kept_alive_until_its_limit() {
+    assert!(lost_at_its_deadline("60s", evicted("AB")).is_violated());
+    assert_eq!(lost_at_its_deadline("29s", evicted("AB")), Judgement::Vacuous);
+}
+
+#[test]
+fn a_lease_that_could_not_be_extended_is_not_kept_alive() {
+    let mut stopped = granted();
+    stopped.at(3_000).stops(C1).at(9_000).continues(C1);
+    assert_eq!(lost_at_its_deadline("60s", stopped), Judgement::Vacuous);
+    let mut stalled = granted();
+    for node in ['A', 'B', 'C'].map(node) {
+        stalled.at(3_000).tell(EventKind::NodeStalled { node });
+    }
+    assert_eq!(lost_at_its_deadline("60s", stalled), Judgement::Vacuous);
 }
 
 #[test]

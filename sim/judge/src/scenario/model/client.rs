@@ -79,6 +79,15 @@ impl Client {
         let mut asked = self.all_steps().filter_map(|step| step.acquire).peekable();
         asked.peek().is_some() && asked.all(|acquire| acquire.at_once)
     }
+
+    /// Returns the shortest time for which an acquisition keeps its lease alive; `None` if one does
+    /// not.
+    #[must_use]
+    pub fn keeps_alive(&self) -> Option<Span> {
+        let kept: Option<Vec<Span>> =
+            self.all_steps().filter_map(|step| step.acquire).map(|it| it.keep_alive).collect();
+        kept?.into_iter().min()
+    }
 }
 
 fn ours() -> String {
