@@ -38,9 +38,9 @@
 //! failed attempt and from each of the excuses above, and from the end of the last key on each node
 //! of a majority. Pushes can be lost, so this bound is longer than the longest silence of a
 //! sleeping client. For the client of this project the bound is
-//! [`Setting::wake_ns`](super::setting::Setting) if no node loses keys without a push, and the
-//! connections to the majority are not half open. Both are judged when the client attempts again or
-//! gives up, and at the end.
+//! [`Setting::wake_ns`](super::setting::Setting) and a share of its wait, if no node loses keys
+//! without a push, and the connections to the majority are not half open. Both are judged when the
+//! client attempts again or gives up, and at the end.
 //!
 //! Blame: the wall clock of each node that still holds another attempt's key, or held one during the
 //! wait, if that clock has lost more time since the key was timed than the drift of the key's lease,
@@ -52,6 +52,7 @@
 
 use super::facts::Facts;
 use super::ground::{NEVER, exceeds, since};
+use super::setting::Setting;
 use super::verdict::{Blame, Blamed, Judgement, Violation};
 use crate::history::{
     AttemptId, ClientId, ClientIds, CommandId, HostId, NodeId, Settlement, Writer,
@@ -196,7 +197,9 @@ impl DeadlockFree {
             let heard_ns = majority_since_ns(facts, id, |node| {
                 free_since_ns(facts, client, node).max(facts.reach.works_since_ns(client, node))
             });
-            self.judge_wait(facts, id, excused_ns.max(heard_ns), setting.wake_ns);
+            let waited_ns = facts.now_ns.saturating_sub(self.trying_since_ns[client]);
+            let bound_ns = setting.wake_ns.saturating_add(Setting::pace_ns(waited_ns));
+            self.judge_wait(facts, id, excused_ns.max(heard_ns), bound_ns);
         }
     }
 

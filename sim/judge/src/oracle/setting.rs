@@ -23,6 +23,9 @@ const IDLE_NS: u64 = 128 * MS_NS;
 /// Longest interval between two attempts that no push wakes.
 const PACE_NS: u64 = 1_000_000_000;
 
+/// Shortest interval between two attempts while no majority answers.
+const AWAY_NS: u64 = 100 * MS_NS;
+
 /// Longest time for which a sleeping client sends nothing.
 const SILENCE_NS: u64 = 5_000_000_000;
 
@@ -74,8 +77,7 @@ pub(super) struct Setting {
     /// it looks after its longest silence, by a clock within the drift that the lock allows for,
     /// and attempts after one retry delay.
     pub sleep_ns: u64,
-    /// The same bound for a client that nodes wake, or that has made so many attempts in a row that
-    /// it waits between them.
+    /// The same bound for a client that nodes wake, without what [`Setting::pace_ns`] adds.
     pub wake_ns: u64,
     /// Bound within which a client that watches its lease notices that the keys of a majority are
     /// gone: a push, and two reads one after the other, each of which it may put off after pushes
@@ -171,7 +173,7 @@ impl Setting {
             progress_ns,
             paced_progress_ns: progress_ns.saturating_add(PACE_NS),
             sleep_ns: SILENCE_NS + drift.of(Span(SILENCE_NS)).0 + retry_ns + 2 * attempt_ns,
-            wake_ns: PACE_NS + 2 * IDLE_NS + retry_ns + 2 * attempt_ns,
+            wake_ns: AWAY_NS + 2 * IDLE_NS + retry_ns + 2 * (node_timeout_ns + slack_ns),
             push_ns: slack_ns + round_trip_ns + 2 * sync_ns,
             notice_ns: rates.longest_ns(slack_ns + 2 * round_trip_ns + 3 * sync_ns + 2 * IDLE_NS),
             proxied: proxied(scenario),
@@ -193,6 +195,13 @@ impl Setting {
             ask_at_once: clients_that(scenario, Client::asks_at_once),
             workers: clients_that(scenario, |client| client.subject == WORKER),
         }
+    }
+
+    /// Returns the longest interval before the next attempt of a client of this project that has
+    /// waited for `waited_ns` and that no node wakes, or that has made many attempts in a row: a tenth
+    /// of the wait, half as much again by chance, at most a second.
+    pub(super) fn pace_ns(waited_ns: u64) -> u64 {
+        PACE_NS.min(waited_ns / 20 * 3)
     }
 
     /// Returns true if `client` runs the client of this project.

@@ -323,9 +323,10 @@ fn full_memory_and_hanging_disks_excuse_waiting() {
 /// silence of 5 s, on a clock that is 52 ms late, attempts within this time.
 const SLEEP_MS: u64 = 5_780;
 
-/// A client that hears pushes attempts a second, two delayed looks of 128 ms, a retry delay and two
-/// attempt bounds after the lock is free.
-const WAKE_MS: u64 = 1_984;
+/// A client that hears pushes attempts 100 ms, two delayed looks of 128 ms, a retry delay, two node
+/// timeouts with 14 ms each, and three twentieths of its wait after the lock is free. This is so long
+/// if the lock is free from the beginning.
+const WAKE_MS: u64 = 813;
 
 #[test]
 fn a_client_that_sleeps_while_the_lock_is_held_is_not_stuck() {
@@ -382,8 +383,9 @@ fn keys_on_a_majority_excuse_a_sleep_until_they_end() {
         tale.at(at_ms).expires(C2, "C");
         tale
     };
-    assert_eq!(keys_until(4_000).at(4_000 + WAKE_MS).finds(DeadlockFree), Judgement::Vacuous);
-    assert!(keys_until(4_000).at(4_001 + WAKE_MS).finds(DeadlockFree).is_violated());
+    let wake_ms = WAKE_MS + 697;
+    assert_eq!(keys_until(4_000).at(4_000 + wake_ms).finds(DeadlockFree), Judgement::Vacuous);
+    assert!(keys_until(4_000).at(4_001 + wake_ms).finds(DeadlockFree).is_violated());
 }
 
 #[test]
