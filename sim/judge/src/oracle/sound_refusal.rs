@@ -7,7 +7,8 @@
 //! For each attempt whose outcome is `Split`, a majority answered before the attempt ended, but no
 //! majority set its key; for each attempt whose outcome is `Quarantined`, a majority set its key. The
 //! first of these rules leaves out votes of nodes that have yet to introduce themselves again. Neither is
-//! judged if a client has two names of one node, which sets its key for only one of them.
+//! judged if a client has two names of one node, which sets its key for only one of them. Both can be
+//! violated, but without a refusal as taken the property stays vacuous.
 //!
 //! If any attempt of a run reports `Taken`, some attempt of the run was granted the lock. This rule
 //! does not apply if a fault began, or if clients have different lists of nodes or two names of one.
@@ -75,6 +76,7 @@ impl SoundRefusal {
         let is_right = match outcome {
             Settlement::Taken => {
                 self.told.get_or_insert(id);
+                self.found.held();
                 is_taken(facts, id) || is_held_here(facts, id)
             }
             Settlement::Split if !has_names_twice => {
@@ -83,7 +85,6 @@ impl SoundRefusal {
             Settlement::Quarantined if !has_names_twice => is_majority(facts, id, votes(facts, id)),
             _ => return,
         };
-        self.found.held();
         if !is_right {
             self.violated(facts, id, facts.mismatched_since_t1(id));
         }

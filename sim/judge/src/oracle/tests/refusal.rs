@@ -123,17 +123,17 @@ fn try_acquire_does_not_stop_at_a_split_vote() {
     assert_eq!(tale.with_c1_at_once().violation(SoundRefusal).first, C1);
     tale = turned_away(["AB", "CD"], Settlement::Split);
     tale.with_c1_at_once().stops(C1);
-    assert_eq!(tale.finds(SoundRefusal), Judgement::Holds, "it has not given up");
+    assert_eq!(tale.finds(SoundRefusal), Judgement::Vacuous, "it has not given up");
     tale = turned_away(["AB", "CD"], Settlement::Split);
     tale.with_c1_at_once().begins(C1_AGAIN).settles(C1_AGAIN, Settlement::TooFewNodes);
-    assert_eq!(tale.finds(SoundRefusal), Judgement::Holds);
+    assert_eq!(tale.finds(SoundRefusal), Judgement::Vacuous);
     tale = turned_away(["AB", "CD"], Settlement::Split);
     for number in 2..=5 {
         let id = AttemptId { number, ..C1 };
         tale.begins(id).is_refused(id, C2, "AB").is_refused(id, C3, "CD");
         tale.settles(id, Settlement::Split);
     }
-    assert_eq!(tale.with_c1_at_once().finds(SoundRefusal), Judgement::Holds);
+    assert_eq!(tale.with_c1_at_once().finds(SoundRefusal), Judgement::Vacuous);
 }
 
 #[test]
