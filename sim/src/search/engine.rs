@@ -60,7 +60,7 @@ impl Engine {
     /// whole milliseconds, so a timer may be late by less than one.
     #[must_use]
     pub const fn resolves(self, violation: &Violation) -> bool {
-        let length_ns = violation.to_ns - violation.from_ns;
+        let length_ns = violation.to_ns.saturating_sub(violation.from_ns);
         matches!(self, Self::Event) || length_ns == 0 || length_ns >= margin::TICK.0
     }
 
