@@ -19,7 +19,7 @@ pub(super) const POLLS_MAX: u64 = 12;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Finding {
-    /// A client made more than [`POLLS_MAX`] attempts in a second, although nothing had changed.
+    /// A client made more than twelve attempts in a second, although nothing had changed.
     Polled,
     /// A property was violated.
     Violated {
