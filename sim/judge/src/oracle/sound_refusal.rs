@@ -4,11 +4,10 @@
 //! because of keys of one other attempt, or another task of the same client has the lease: the client
 //! knows that, whatever the nodes show.
 //!
-//! For each attempt whose outcome is `Split`, a majority answered before the attempt ended, but no
-//! majority set its key; for each attempt whose outcome is `Quarantined`, a majority set its key. The
-//! first of these rules leaves out votes of nodes that have yet to introduce themselves again. Neither is
-//! judged if a client has two names of one node, which sets its key for only one of them. Both can be
-//! violated, but without a refusal as taken the property stays vacuous.
+//! For each attempt whose outcome is `Split`, a majority answered before the attempt ended; for each
+//! attempt whose outcome is `Quarantined`, a majority set its key. Neither is judged if a client has two
+//! names of one node, which sets its key for only one of them. Both can be violated, but without a
+//! refusal as taken the property stays vacuous.
 //!
 //! If any attempt of a run reports `Taken`, some attempt of the run was granted the lock. This rule
 //! does not apply if a fault began, or if clients have different lists of nodes or two names of one.
@@ -79,9 +78,7 @@ impl SoundRefusal {
                 self.found.held();
                 is_taken(facts, id) || is_held_here(facts, id)
             }
-            Settlement::Split if !has_names_twice => {
-                has_answers(facts, id) && !is_majority(facts, id, known_votes(facts, id))
-            }
+            Settlement::Split if !has_names_twice => has_answers(facts, id),
             Settlement::Quarantined if !has_names_twice => is_majority(facts, id, votes(facts, id)),
             _ => return,
         };
@@ -146,12 +143,6 @@ fn has_answers(facts: &Facts, id: AttemptId) -> bool {
 /// Returns the nodes that have confirmed the key of `id`.
 fn votes(facts: &Facts, id: AttemptId) -> NodeIds {
     facts.leases.get(id).map_or(NodeIds::EMPTY, |attempt| attempt.confirmed_by)
-}
-
-/// Returns those of the votes for `id` of which the client knows when they count, or will.
-fn known_votes(facts: &Facts, id: AttemptId) -> NodeIds {
-    let eligible = &facts.eligible[id.client];
-    votes(facts, id).iter().filter(|node| eligible[*node].since_ns != NEVER).collect()
 }
 
 fn is_majority(facts: &Facts, id: AttemptId, nodes: NodeIds) -> bool {

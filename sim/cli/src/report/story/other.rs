@@ -230,6 +230,14 @@ fn unsound_refusal(timeline: &Timeline<'_>, violation: &Violation) -> String {
     let name = timeline.name(violation.first);
     let settled = timeline.attempt(violation.first).and_then(|attempt| attempt.settled);
     match settled {
+        Some((settled, Settlement::Split)) if settled.at_ns == violation.to_ns => {
+            let at = text::instant(violation.to_ns);
+            format!("{name} was refused by a split vote at {at}, but no majority had answered it")
+        }
+        Some((_, Settlement::Quarantined)) => {
+            let at = text::instant(violation.to_ns);
+            format!("{name} was refused by quarantine at {at}, but no majority had set its key")
+        }
         Some((_, Settlement::Split)) => {
             format!("{name} ended in a split vote, and its client gave up before its last attempt")
         }
