@@ -43,6 +43,7 @@ mod writes;
 
 pub use counters::Counters;
 pub use measured::Measured;
+pub use sound_loss::LOSS_MARGIN_NS;
 pub use verdict::{Blame, Blamed, Judgement, Verdicts, Violation};
 
 use self::continuity::Continuity;

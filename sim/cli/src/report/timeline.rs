@@ -55,6 +55,12 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
+    /// Returns the latest deadline of the lease that the application knew, on the attempt's clock.
+    pub(super) fn deadline_local_ns(&self) -> Option<u64> {
+        let extended = self.extensions.iter().filter_map(|it| it.delivered);
+        self.delivered.into_iter().chain(extended).map(|(_, deadline_ns)| deadline_ns).max()
+    }
+
     /// Returns the nodes whose votes supported the lease at `at_ns`: those of the last extension by
     /// then, or else those of the grant.
     pub(super) fn counted_at(&self, at_ns: u64) -> NodeIds {

@@ -46,7 +46,7 @@ pub(super) struct Setting {
     /// Maximum time for which a lease may be held, from its grant on, with all its extensions.
     pub hold_max_ns: u64,
     /// Time for which each client keeps every lease alive; 0 if it does not.
-    pub kept_ns: PerClient<u64>,
+    pub keeps_alive_ns: PerClient<u64>,
     /// Time that a lease must have left when it is delivered.
     pub min_validity_ns: u64,
     /// Time within which a node has to answer.
@@ -189,7 +189,7 @@ impl Setting {
             ours: clients_that(scenario, Client::is_ours),
             hear: processes_that(scenario, |client| client.is_ours() && !client.deaf),
             say_whose: clients_that(scenario, Client::says_whose),
-            kept_ns: PerClient::from_fn(|client| {
+            keeps_alive_ns: PerClient::from_fn(|client| {
                 scenario.client(client).and_then(Client::keeps_alive).map_or(0, |it| it.0)
             }),
             ask_at_once: clients_that(scenario, Client::asks_at_once),

@@ -2,7 +2,7 @@
 //!
 //! A lease is *lost* when so many nodes lack its key that no majority can have it.
 //!
-//! - A report at least [`MARGIN_NS`] before the deadline is a violation if a majority of the nodes
+//! - A report at least [`LOSS_MARGIN_NS`] before the deadline is a violation if a majority of the nodes
 //!   has had the key without interruption since the grant: no node can have shown that it lacks it.
 //! - A lease that is lost, and has been held for long enough to be watched, must be reported or
 //!   released within [`Setting::notice_ns`](super::setting::Setting). The bound begins when so many
@@ -10,10 +10,9 @@
 //!   [`Facts::available_since_ns`]) that their replies prove the loss.
 //! - A lease whose process has been running since the deadline was reported as lost, or released, by
 //!   then; and no check from the deadline on says that it is alive (counterexample K6).
-//!
-//! - A lease that its client keeps alive is not over two TTLs or more before its limit, if for the
-//!   last half of its TTL the process has been running, and a majority of the nodes has been available
-//!   that counted for the lease last and have had the key since the grant.
+//! - A lease that its client keeps alive is not over two TTLs or more before its limit, if the process
+//!   has been running for the last half of its TTL, and so has the client reached a majority: nodes
+//!   that counted for the lease last, and have had the key since the grant.
 //!
 //! Judged are clients of this project alone, the second rule only for those that hear pushes. A node
 //! counts for the second rule only if its first host is still its master, because clients may not
@@ -33,8 +32,8 @@ use super::verdict::{Blamed, Judgement, Violation};
 use crate::history::{AttemptId, ClientId, NodeId};
 use crate::ids::PerNode;
 
-/// A lease is reported as lost this long before its deadline, at the earliest.
-const MARGIN_NS: u64 = 2_000_000;
+/// A report of a loss may come this long before the deadline without being a report of missing keys.
+pub const LOSS_MARGIN_NS: u64 = 2_000_000;
 
 /// Leases of which no loss was reported yet, and the judgement so far.
 #[derive(Debug)]
@@ -66,7 +65,7 @@ impl SoundLoss {
             return;
         }
         if let Some(attempt) = facts.leases.get(id) {
-            let reads_ns = facts.lease_clock(id, attempt).saturating_add(MARGIN_NS);
+            let reads_ns = facts.lease_clock(id, attempt).saturating_add(LOSS_MARGIN_NS);
             if reads_ns < attempt.deadline_local_ns {
                 self.found.held();
                 if is_kept_by_a_majority(facts, id, attempt) {
@@ -157,7 +156,7 @@ fn is_neglected(facts: &Facts, id: AttemptId, attempt: &Attempt) -> bool {
     let held_ns = facts.now_ns.saturating_sub(attempt.delivered_ns);
     let by_clock_ns = held_ns.max(facts.by_clock_of(id.client, held_ns));
     let ends_ns = by_clock_ns.saturating_add(attempt.ttl_ns.saturating_mul(2));
-    if ends_ns >= facts.setting.kept_ns[id.client] {
+    if ends_ns >= facts.setting.keeps_alive_ns[id.client] {
         return false;
     }
     let could_ns = facts.now_ns.saturating_sub(attempt.ttl_ns / 2);

@@ -1,7 +1,7 @@
 //! Stories of the properties that are not about two overlapping intervals.
 
 use lock_judge::history::{AttemptId, EventKind, FencingToken, Settlement, Writer};
-use lock_judge::oracle::{Blame, Violation};
+use lock_judge::oracle::{Blame, LOSS_MARGIN_NS, Violation};
 use lock_judge::scenario::Family;
 use lock_judge::scenario::Property;
 use lock_judge::text;
@@ -228,35 +228,43 @@ fn standing(timeline: &Timeline<'_>, at_ns: u64) -> Vec<Clause> {
 
 fn unsound_refusal(timeline: &Timeline<'_>, violation: &Violation) -> String {
     let name = timeline.name(violation.first);
+    let at = text::instant(violation.to_ns);
     let settled = timeline.attempt(violation.first).and_then(|attempt| attempt.settled);
     match settled {
         Some((settled, Settlement::Split)) if settled.at_ns == violation.to_ns => {
-            let at = text::instant(violation.to_ns);
             format!("{name} was refused by a split vote at {at}, but no majority had answered it")
         }
         Some((_, Settlement::Quarantined)) => {
-            let at = text::instant(violation.to_ns);
             format!("{name} was refused by quarantine at {at}, but no majority had set its key")
         }
         Some((_, Settlement::Split)) => {
             format!("{name} ended in a split vote, and its client gave up before its last attempt")
         }
-        _ => {
-            let at = text::instant(violation.to_ns);
-            format!("{name} was refused as taken by {at}, but no other attempt justified it")
-        }
+        _ => format!("{name} was refused as taken by {at}, but no other attempt justified it"),
     }
 }
 
 fn unsound_loss(timeline: &Timeline<'_>, violation: &Violation) -> (String, Vec<Clause>) {
     let name = timeline.name(violation.first);
     let (from, to) = (text::instant(violation.from_ns), text::instant(violation.to_ns));
-    let headline = if violation.from_ns == violation.to_ns {
-        format!("{name} was reported lost at {to}, but a majority of the nodes had kept its key")
-    } else {
+    let headline = if violation.from_ns < violation.to_ns {
         format!("{name} was lost by {from}, but its client did not report it before {to}")
+    } else if is_over(timeline, violation) {
+        format!("{name} was over at {to}, although it was to be kept alive and could be extended")
+    } else {
+        format!("{name} was reported lost at {to}, but a majority of the nodes had kept its key")
     };
     (headline, lives_of(timeline, violation.first))
+}
+
+/// Returns true if the lease has reached its deadline by its client's clock.
+fn is_over(timeline: &Timeline<'_>, violation: &Violation) -> bool {
+    let attempt = timeline.attempt(violation.first);
+    attempt.is_some_and(|attempt| {
+        let reads_ns = unsound::reading(timeline, attempt, violation.to_ns);
+        let reads_ns = reads_ns.map(|it| it.saturating_add(LOSS_MARGIN_NS));
+        reads_ns >= attempt.deadline_local_ns()
+    })
 }
 
 fn unsound_votes(timeline: &Timeline<'_>, violation: &Violation) -> (String, Vec<Clause>) {
@@ -290,4 +298,40 @@ fn refused(timeline: &Timeline<'_>, id: AttemptId) -> Vec<Clause> {
         None => String::from("was never settled"),
     };
     vec![Clause::at(attempt.began, format!("it began at {began} and {how}"))]
+}
+
+#[cfg(test)]
+mod tests {
+    use lock_judge::history::Event;
+    use lock_judge::oracle::Blamed;
+
+    use super::*;
+    use crate::report::Played;
+    use crate::report::fixture;
+
+    /// Returns the headline about the first lease, reported as lost `early_ns` before its deadline.
+    fn lost(early_ns: u64) -> String {
+        let Played { result, kept, .. } = fixture::jump();
+        let mut events: Vec<Event> = kept.into_iter().next().expect("a history").1;
+        let first =
+            Timeline::new(&result.case.scenario, &events).leases().next().expect("a lease").id;
+        let at_ns = 9_898_000_000 - early_ns;
+        events.retain(|it| it.at_ns <= at_ns);
+        let (blamed, second, node) = (Blamed::NONE, None, None);
+        let found = Violation { from_ns: at_ns, to_ns: at_ns, first, second, node, blamed };
+        let timeline = Timeline::new(&result.case.scenario, &events);
+        unsound_loss(&timeline, &found).0
+    }
+
+    #[test]
+    fn a_loss_before_the_deadline_contradicts_the_keys() {
+        let told = "L1 was reported lost at 5.000 s, but a majority of the nodes had kept its key";
+        assert_eq!(lost(4_898_000_000), told);
+    }
+
+    #[test]
+    fn a_loss_at_the_deadline_contradicts_the_keep_alive() {
+        let told = "L1 was over at 9.898 s, although it was to be kept alive and could be extended";
+        assert_eq!(lost(0), told);
+    }
 }
