@@ -79,7 +79,7 @@ impl SoundRefusal {
                 is_taken(facts, id) || is_held_here(facts, id)
             }
             Settlement::Split if !has_names_twice => has_answers(facts, id),
-            Settlement::Quarantined if !has_names_twice => is_majority(facts, id, votes(facts, id)),
+            Settlement::Quarantined if !has_names_twice => has_votes(facts, id),
             _ => return,
         };
         if !is_right {
@@ -118,18 +118,15 @@ impl SoundRefusal {
 
 /// Returns true if a majority of the nodes refused `id` because of keys of one other attempt.
 fn is_taken(facts: &Facts, id: AttemptId) -> bool {
-    let Some(needed) = facts.leases.get(id).map(|it| it.needed.max(1)) else {
-        return false;
-    };
     let refusals = PerNode::from_fn(|node| {
         facts.leases.key(id, node).map_or([Writer::Nobody; 2], |it| it.refused_for)
     });
     let is_other = |it: &&Writer| **it != Writer::Nobody && **it != Writer::Attempt(id);
-    let votes_for = |holder: &Writer| {
+    let showed = |holder: &Writer| {
         let nodes = refusals.iter().filter(|(_, it)| it.contains(holder)).map(|(node, _)| node);
-        facts.setting.votes(id.client, nodes.collect())
+        nodes.collect()
     };
-    refusals.values().flatten().filter(is_other).any(|holder| votes_for(holder) >= needed)
+    refusals.values().flatten().filter(is_other).any(|it| is_majority(facts, id, showed(it)))
 }
 
 /// Returns true if a majority of the nodes has answered the SET of `id`, other than by an error.
@@ -140,14 +137,17 @@ fn has_answers(facts: &Facts, id: AttemptId) -> bool {
     is_majority(facts, id, answered.collect())
 }
 
-/// Returns the nodes that have confirmed the key of `id`.
-fn votes(facts: &Facts, id: AttemptId) -> NodeIds {
-    facts.leases.get(id).map_or(NodeIds::EMPTY, |attempt| attempt.confirmed_by)
+/// Returns true if a majority of the nodes has confirmed the key of `id`.
+fn has_votes(facts: &Facts, id: AttemptId) -> bool {
+    facts.leases.get(id).is_some_and(|attempt| is_majority(facts, id, attempt.confirmed_by))
 }
 
+/// Returns true if `nodes` are enough to grant `id` the lock.
 fn is_majority(facts: &Facts, id: AttemptId, nodes: NodeIds) -> bool {
-    let needed = facts.leases.get(id).map_or(1, |it| it.needed.max(1));
-    facts.setting.votes(id.client, nodes) >= needed
+    facts
+        .leases
+        .get(id)
+        .is_some_and(|attempt| facts.setting.votes(id.client, nodes) >= attempt.needed.max(1))
 }
 
 /// Returns true if another task of the client of `id` has a lease.
