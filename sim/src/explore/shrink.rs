@@ -264,7 +264,7 @@ struct Shown {
     events: Vec<Event>,
 }
 
-/// What a scenario is to show, and the engine that plays it.
+/// A finding that a scenario must still show, and the engine that plays the scenario.
 #[derive(Clone, Copy)]
 struct Sought<'f> {
     finding: &'f Finding,

@@ -12,6 +12,8 @@ pub(crate) enum Player<'c> {
 }
 
 impl<'c> Player<'c> {
+    /// Prepares `engine` to play runs of `case`.
+    ///
     /// # Errors
     ///
     /// If the engine cannot play the case.

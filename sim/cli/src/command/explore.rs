@@ -235,7 +235,6 @@ struct Kept {
     /// Number of the plan that showed it first.
     number: u64,
     file: PathBuf,
-    engine: Engine,
     seed: u64,
     clients: usize,
     faults: usize,
@@ -247,17 +246,15 @@ struct Kept {
 
 impl fmt::Display for Kept {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { finding, number, file, engine, seed, clients, faults, events, candidates } =
-            self;
+        let Self { finding, number, file, seed, clients, faults, events, candidates } = self;
         write!(
             formatter,
-            "{finding}\n  plan {number}; shrunk to {}, {}, {} ({})\n  redlock-sim replay {} --seed {seed}{}",
+            "{finding}\n  plan {number}; shrunk to {}, {}, {} ({})\n  redlock-sim replay {} --seed {seed}",
             count(*clients as u64, "client"),
             count(*faults as u64, "fault"),
             count(*events as u64, "event"),
             count(*candidates, "candidate"),
             file.display(),
-            engine_of(*engine),
         )
     }
 }
@@ -284,7 +281,7 @@ fn keep_smallest(
         Staged::write_one(&file, &text(&scenario, &finding.name(), &finding, &others))?;
         let (clients, faults) = (scenario.clients.len(), scenario.faults.len());
         let number = found.number;
-        Ok(Kept { finding, number, file, engine, seed, clients, faults, events, candidates })
+        Ok(Kept { finding, number, file, seed, clients, faults, events, candidates })
     };
     found.into_iter().map(keep).collect()
 }
@@ -331,8 +328,9 @@ fn tell(plan: &Plan, tally: &Tally, kept: &[Kept]) {
     }
     say(format_args!("\n{} findings", kept.len()));
     for kept in kept {
+        let engine = engine_of(plan.frame.engine);
         let again = command_of(&plan.frame, plan.seed, kept.number);
-        say(format_args!("\n{kept}\n  {again}"));
+        say(format_args!("\n{kept}{engine}\n  {again}"));
     }
 }
 
