@@ -7,10 +7,10 @@
 //! - It answered without an error and within the node timeout, and was not cut off while another of
 //!   its answers was outstanding. A restart behind a proxy that took an answer along cuts it off,
 //!   too, until the client must have noticed.
-//! - The attempt ended before the node timeout had passed, and the client could reach the node for
-//!   long enough to have a working connection. The connection is not half open since a silent
-//!   partition, and the client has not closed it for lack of an older answer, not even during the
-//!   attempt.
+//! - The attempt ended before the node timeout had passed by the client's clock, and the client could
+//!   reach the node for long enough to have a working connection. The connection is not half open since
+//!   a silent partition, and the client has not closed it for lack of an older answer, not even during
+//!   the attempt.
 //!
 //! Attempts that their caller cancelled are not judged, nor are attempts during which the process
 //! was stopped. Blame: the client's clock, if it gained more than the drift that the lease allows
@@ -78,14 +78,20 @@ impl FaultTolerant {
 }
 
 fn took_too_long(facts: &Facts, id: AttemptId, attempt: &Attempt) -> bool {
+    let (by_rate_ns, by_readings_ns) = since_t1_ns(facts, id, attempt);
+    by_rate_ns.min(by_readings_ns) > facts.setting.attempt_ns
+}
+
+/// Returns the time since T1 by the client's clock: by its present rate and without stops, and by its
+/// readings. The rate may have changed since T1. A wall clock may also have been set, so its readings
+/// are not compared.
+fn since_t1_ns(facts: &Facts, id: AttemptId, attempt: &Attempt) -> (u64, u64) {
     let stopped_ns = facts.processes.stopped_for_ns(id.client, facts.now_ns);
     let elapsed_ns = facts.now_ns.saturating_sub(attempt.began_ns);
     let running_ns = elapsed_ns.saturating_sub(stopped_ns - attempt.stopped_before_ns);
     let by_rate_ns = facts.by_clock_of(id.client, running_ns);
-    // The clock's rate may have changed since T1. A wall clock may also have been set.
     let reads_ns = since(attempt.t1_local_ns, facts.lease_clock(id, attempt)).max(0) as u64;
-    let by_readings_ns = if attempt.clock == ClockKind::Wall { by_rate_ns } else { reads_ns };
-    by_rate_ns.min(by_readings_ns) > facts.setting.attempt_ns
+    (by_rate_ns, if attempt.clock == ClockKind::Wall { by_rate_ns } else { reads_ns })
 }
 
 /// Returns the blame for the failure of `id`; `None` if the failure is justified.
@@ -117,20 +123,16 @@ fn is_good(facts: &Facts, id: AttemptId, attempt: &Attempt, node: NodeId) -> boo
     if !is_eligible || !facts.keys.is_free_for(id, node, attempt.began_ns) {
         return false;
     }
-    let is_in_time = |from_ns: u64, to_ns: u64| {
-        let took_ns = facts.by_clock_of(id.client, to_ns.saturating_sub(from_ns));
-        took_ns + ROUNDING_NS < facts.setting.node_timeout_ns
-    };
+    let is_in_time = |took_ns: u64| took_ns + ROUNDING_NS < facts.setting.node_timeout_ns;
     if key.answered_ns != NEVER {
         // The vote may wait for an introduction behind it, which does not come any more.
         let was_cut_off = facts.reach.since_ns(id.client, node) > attempt.began_ns
             && facts.reach.awaits_answer(id.client, node);
         let is_mismatched =
             facts.reach.may_be_mismatched(id.client, node, attempt.began_ns, facts.setting.heal_ns);
-        return !key.failed
-            && !was_cut_off
-            && !is_mismatched
-            && is_in_time(key.written_ns, key.answered_ns);
+        let took_ns = key.answered_ns.saturating_sub(key.written_ns);
+        let is_in_time = is_in_time(facts.by_clock_of(id.client, took_ns));
+        return !key.failed && !was_cut_off && !is_mismatched && is_in_time;
     }
     let may_be_written = match key.written_ns {
         // A subject that uses one node among several never asks the other nodes, and no client asks
@@ -156,5 +158,6 @@ fn is_good(facts: &Facts, id: AttemptId, attempt: &Attempt, node: NodeId) -> boo
             dials_ns.saturating_add(heal_ns) <= attempt.began_ns
         }
     };
-    may_answer && is_in_reach && is_in_time(attempt.began_ns, facts.now_ns)
+    let (by_rate_ns, by_readings_ns) = since_t1_ns(facts, id, attempt);
+    may_answer && is_in_reach && is_in_time(by_rate_ns.max(by_readings_ns))
 }

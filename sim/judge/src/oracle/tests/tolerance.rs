@@ -66,6 +66,19 @@ fn an_attempt_that_lasted_for_the_node_timeout_is_no_failure() {
 }
 
 #[test]
+fn the_node_timeout_passes_by_the_readings_of_a_clock_that_gained() {
+    let fails_at = |ms: u64| {
+        let mut tale = Tale::new();
+        let boot = ClockKind::Boot;
+        tale.at(1_000).begins(C1).runs_at(host(C1), boot, 500_000_000);
+        tale.at(1_020).runs_at(host(C1), boot, 0);
+        tale.at(ms).settles(C1, Settlement::TooFewNodes).finds(FaultTolerant).is_violated()
+    };
+    assert!(!fails_at(1_040));
+    assert!(fails_at(1_039));
+}
+
+#[test]
 fn a_majority_of_names_alone_is_blamed_on_membership() {
     let mut tale = Tale::new();
     tale.scenario.cluster.aliases.insert(String::from("B2"), String::from("B"));
