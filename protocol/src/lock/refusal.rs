@@ -53,6 +53,9 @@ impl Lock {
     ///
     /// An owner is one token. Another owner can have the lock only if a majority holds keys of one
     /// token, whether those nodes have shown it or could not be asked.
+    ///
+    /// An attempt at whose beginning too many nodes cannot be asked fails before its SETs are written.
+    /// They could only be in the way of clients that reach a majority.
     pub(super) fn why_not(&self) -> Option<AttemptError> {
         let (nodes, quorum) = (self.config.nodes.get(), self.config.nodes.quorum());
         let own = Holder::of(self.fresh.token.as_bytes());
@@ -72,7 +75,8 @@ impl Lock {
         if is_split && heard.len() >= quorum {
             return Some(AttemptError::Split);
         }
-        let is_open = most.max(granted) + pending >= quorum || most + silent < quorum;
+        let may_split = heard.len() + pending >= quorum && most + silent < quorum;
+        let is_open = most.max(granted) + pending >= quorum || may_split;
         if pending > 0 && is_open { None } else { Some(self.why_too_few()) }
     }
 

@@ -164,6 +164,8 @@ fn half_of_an_even_number_of_nodes_is_too_few() {
     assert_eq!(settled_by(&[A, SILENT]), (2, Err(TooFewNodes)));
     assert_eq!(settled_by(&[A, A, SILENT, SILENT]), (4, Err(TooFewNodes)));
     assert_eq!(settled_by(&[A, A, Ok(held_by(2)), SILENT]), (4, Err(Split)));
+    assert_eq!(settled_by(&[SILENT, A]), (1, Err(TooFewNodes)), "no answer of the other helps");
+    assert_eq!(settled_by(&[A, UNSENT, SILENT, A]), (3, Err(TooFewNodes)));
 }
 
 #[test]

@@ -57,6 +57,17 @@ fn quorum_is_of_the_configured_nodes_not_the_connected_ones() {
 }
 
 #[test]
+fn an_attempt_that_reaches_no_majority_writes_nothing() {
+    for (count, away) in [(2, 1), (3, 2), (4, 2), (5, 3)] {
+        let mut world = World::warm(count);
+        (0..away).for_each(|index| world.close(index));
+        world.acquire(lock_config(count), 1);
+        assert_eq!(failed(&world.events()), Some(AttemptError::TooFewNodes), "{away} of {count}");
+        assert!(world.nodes.iter().all(|node| node.written.is_empty()), "{away} of {count}");
+    }
+}
+
+#[test]
 fn deadline_is_t1_plus_ttl_minus_drift_despite_late_messages() {
     let mut world = World::reconnecting(3);
     let t1 = world.now;
