@@ -18,6 +18,10 @@
 //! nodes are a majority only because the client's list has two names of one of them; otherwise only
 //! the client.
 //!
+//! A grant that counts more votes than a majority was decided too late, by a client of this project: it
+//! waited for nodes that it did not need, and one of them may hang (counterexamples N10 and L4). Not
+//! judged if a client has two names of one node.
+//!
 //! In addition, every attempt settles within [`Setting::attempt_ns`](super::setting::Setting) on
 //! the client's clock, without stops: one node timeout for each node, two round trips and 10 ms.
 
@@ -45,7 +49,7 @@ impl FaultTolerant {
         self.0 = Judgement::Holds;
         let blamed = match outcome {
             Settlement::Cancelled => return,
-            Settlement::Granted => None,
+            Settlement::Granted => has_waited_for_more(facts, id, attempt).then_some(Blamed::NONE),
             _ => of_refusal(facts, id, attempt),
         };
         let late = took_too_long(facts, id, attempt).then_some(Blamed::NONE);
@@ -75,6 +79,12 @@ impl FaultTolerant {
         let from_ns = attempt.began_ns.min(facts.now_ns);
         self.0 = Judgement::Violated(Violation { from_ns, ..found });
     }
+}
+
+/// Returns true if `id` was granted by more votes than a majority.
+fn has_waited_for_more(facts: &Facts, id: AttemptId, attempt: &Attempt) -> bool {
+    let votes = facts.setting.votes(id.client, attempt.granted_by);
+    facts.setting.is_ours(id.client) && !facts.setting.has_names_twice() && votes > attempt.needed
 }
 
 fn took_too_long(facts: &Facts, id: AttemptId, attempt: &Attempt) -> bool {

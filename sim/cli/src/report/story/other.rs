@@ -53,10 +53,7 @@ pub(super) fn tell(
             );
             (headline, standing(timeline, violation.to_ns))
         }
-        Property::FaultTolerant => {
-            let headline = format!("{first} should have been granted by {until}, but was not");
-            (headline, refused(timeline, violation.first))
-        }
+        Property::FaultTolerant => late_or_refused(timeline, violation),
         Property::SoundRefusal => {
             (unsound_refusal(timeline, violation), refused(timeline, violation.first))
         }
@@ -226,6 +223,16 @@ fn standing(timeline: &Timeline<'_>, at_ns: u64) -> Vec<Clause> {
     there.map(clause).collect()
 }
 
+fn late_or_refused(timeline: &Timeline<'_>, violation: &Violation) -> (String, Vec<Clause>) {
+    let (id, until) = (violation.first, text::instant(violation.to_ns));
+    let (name, mut told) = (timeline.name(id), refused(timeline, id));
+    if timeline.attempt(id).is_none_or(|attempt| attempt.decided.is_none()) {
+        return (format!("{name} should have been granted by {until}, but was not"), told);
+    }
+    told.extend(unsound::grant(timeline, id));
+    (format!("{name} was granted at {until}, but should have been granted earlier"), told)
+}
+
 fn unsound_refusal(timeline: &Timeline<'_>, violation: &Violation) -> String {
     let name = timeline.name(violation.first);
     let at = text::instant(violation.to_ns);
@@ -321,6 +328,20 @@ mod tests {
         let found = Violation { from_ns: at_ns, to_ns: at_ns, first, second, node, blamed };
         let timeline = Timeline::new(&result.case.scenario, &events);
         unsound_loss(&timeline, &found).0
+    }
+
+    #[test]
+    fn a_late_grant_is_told_with_its_votes() {
+        let Played { result, kept, .. } = fixture::jump();
+        let events: Vec<Event> = kept.into_iter().next().expect("a history").1;
+        let timeline = Timeline::new(&result.case.scenario, &events);
+        let first = timeline.leases().next().expect("a lease").id;
+        let (from_ns, to_ns, second, node) = (0, 2_000_000, None, None);
+        let found = Violation { from_ns, to_ns, first, second, node, blamed: Blamed::NONE };
+        let (headline, told) = late_or_refused(&timeline, &found);
+        assert_eq!(headline, "L1 was granted at 0.002 s, but should have been granted earlier");
+        let votes = told.last().map(|it| it.text.as_str());
+        assert_eq!(votes, Some("L1 counted A, B and C: 3 votes, 3 needed"));
     }
 
     #[test]

@@ -21,7 +21,8 @@ pub(super) fn tell(timeline: &Timeline<'_>, violation: &Violation) -> (String, V
     (headline, extended.unwrap_or_else(|| grant(timeline, violation.first)))
 }
 
-fn grant(timeline: &Timeline<'_>, id: AttemptId) -> Vec<Clause> {
+/// Tells which votes the grant of `id` counted, and what is unsound about it.
+pub(super) fn grant(timeline: &Timeline<'_>, id: AttemptId) -> Vec<Clause> {
     let Some(attempt) = timeline.attempt(id) else { return Vec::new() };
     let name = timeline.name(id);
     let counted = nodes_or_none(timeline, attempt.counted);

@@ -45,6 +45,15 @@ fn a_grant_holds() {
 }
 
 #[test]
+fn a_grant_does_not_wait_for_more_votes_than_a_majority() {
+    let mut tale = Tale::new();
+    assert_eq!(tale.acquires(C1, "ABCD").blame(FaultTolerant), ["none"]);
+    tale = Tale::new();
+    tale.scenario.clients[0].subject = String::from("redlock-literal");
+    assert_eq!(tale.acquires(C1, "ABCD").finds(FaultTolerant), Judgement::Holds);
+}
+
+#[test]
 fn an_attempt_with_a_free_majority_may_not_fail() {
     let mut tale = refuses("ABC", nothing, nothing);
     let found = tale.violation(FaultTolerant);
