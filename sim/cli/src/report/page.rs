@@ -30,13 +30,22 @@ pub(super) fn draw(played: &[&Played], has_index: bool) -> String {
         h1 { (scenario.title) }
         p.name { code { (scenario.name) } @for tag in &scenario.tags { " " span.tag { (tag) } } }
         @if !scenario.source.is_empty() { p.source { "Source: " (scenario.source) "." } }
-        @if !scenario.story.is_empty() { p.story { (scenario.story) } }
+        @if !scenario.story.is_empty() { p.story { (prose(&scenario.story)) } }
         p.setting { (setting(&first.result)) }
         (legend())
         @if played.len() > 1 { (contents(played)) }
         @for case in fit::cases(played) { (case) }
     };
     document(&scenario.title, "scenario", &body)
+}
+
+/// Draws a text in which backquotes enclose code.
+fn prose(text: &str) -> Markup {
+    html! {
+        @for (place, part) in text.split('`').enumerate() {
+            @if place % 2 == 0 { (part) } @else { code { (part) } }
+        }
+    }
 }
 
 /// Returns a complete HTML document that needs no other file. `class` is the CSS class of its body.
@@ -188,7 +197,7 @@ fn findings(played: &Played) -> Markup {
     let vacuous: Vec<&str> =
         result.properties.iter().filter(|it| !told(it)).map(|it| it.property.name()).collect();
     html! {
-        table.findings {
+        table.findings.list {
             thead { tr {
                 th { "property" } th { "expected" } th { "found" } th { "violating seeds" } th { "blame" }
             } }
@@ -275,5 +284,16 @@ fn legend() -> Markup {
                 "happen: the share is not a failure rate."
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backquotes_in_prose_enclose_code() {
+        let drawn = prose("Found by `explore`, <1 s").into_string();
+        assert_eq!(drawn, "Found by <code>explore</code>, &lt;1 s");
     }
 }

@@ -12,7 +12,7 @@ pub(super) fn draw(result: &CaseResult, all: bool) -> Markup {
     let drawn: Vec<&QuantityResult> = result.quantities.iter().filter(is_drawn).collect();
     html! {
         @if !drawn.is_empty() {
-            table.quantities {
+            table.quantities.list {
                 thead { tr {
                     th { "quantity" } th { "expected" } th { "min" } th { "median" } th { "max" } th { "seeds" }
                 } }
