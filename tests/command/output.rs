@@ -260,7 +260,7 @@ fn a_node_that_only_extended_a_lease_did_not_vote_for_both() {
     let replay = ["replay", "extended-in-quarantine", "--seed", "0"];
     redlock_sim(&folder, &replay).code(0).stdout_eq(str![[r#"
 ...
-  Then  - L1 was counted on B, L2 on A and C: no node voted for both, so none could refuse
+  Then  - L1 counted B, L2 counted A and C: no node voted for both, so none could refuse
 
   blame   membership
 ...

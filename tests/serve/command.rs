@@ -140,8 +140,8 @@ fn entering_without_keys_prints_advice() {
   alice’s grant of “res” at [..] s was unsound
 
   Let   L1 = alice’s lease; already over when delivered, at [..] s; TTL [..] ms
-  Then  - alice entered at [..] s, its keys were gone since [..] s: check the elapsed time
-          after the replies
+  Then  - alice entered at [..] s, but its keys had been gone since [..] s: check the elapsed
+          time after the replies
         - the last command of L1 to each node: GET to A by [..] s
 
   blame   none: no assumption broke, the client is wrong

@@ -231,7 +231,7 @@ fn expected(it: &PropertyResult) -> String {
     };
     match &it.expected.blame {
         None => word.to_owned(),
-        Some(blame) => format!("{word}, {}", blame.words(" + ")),
+        Some(blame) => format!("{word}, blame: {}", blame.words(" + ")),
     }
 }
 
@@ -273,11 +273,12 @@ fn legend() -> Markup {
                 "A small square is a failed attempt, “w” a write that leaves the client. "
                 "A master’s bar is a key, named after its lease; "
                 "✕ marks where a key ended early or late, ▷ where it should have ended. "
-                "Hatched grey: the host was stopped, stalled or dead. Red hatching: two holders at once."
+                "Hatched grey: the host was stopped, stalled or dead. "
+                "Red hatching: the violation, such as two holders at once or another lease in between."
             }
             p {
-                "In the message diagrams time runs down, one event a line; ✕ marks a lost message, a dotted arrow a "
-                "late one."
+                "In the message diagrams time runs down, one event a line; ✕ alone marks a lost message, ✕ with a "
+                "word such as “expires” the end of a key, a dotted arrow a late message."
             }
             p {
                 "“100 of 100” counts seeds. A seed varies message delays and the phases of clocks, not how often faults "

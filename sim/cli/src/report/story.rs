@@ -93,7 +93,7 @@ fn held(timeline: &Timeline<'_>, violation: &Violation, verb: &str) -> String {
     format!("{who} {verb} “{resource}” for {length} (true time {from} to {to})")
 }
 
-/// Introduces an attempt: `L1 = c1's lease, counted on A, B and C; believed from 0.002 s to 9.898 s;
+/// Introduces an attempt: `L1 = c1's lease, by the votes of A, B and C; believed from 0.002 s to 9.898 s;
 /// …`.
 fn introduce(timeline: &Timeline<'_>, attempt: &Attempt) -> Clause {
     let client = timeline.client_name(attempt.id.client);
@@ -111,7 +111,7 @@ fn introduce(timeline: &Timeline<'_>, attempt: &Attempt) -> Clause {
         told += &format!(" ({client} is a task of {process})");
     }
     if !attempt.counted.is_empty() {
-        told += &format!(", counted on {}", text::list(&timeline.nodes_of(attempt.counted)));
+        told += &format!(", by the votes of {}", text::list(&timeline.nodes_of(attempt.counted)));
     }
     let spans = attempt.beliefs.iter().map(|belief| {
         let (from, to) = (text::instant(belief.from_ns), text::instant(belief.to_ns));
@@ -121,7 +121,7 @@ fn introduce(timeline: &Timeline<'_>, attempt: &Attempt) -> Clause {
     match spans.collect::<Vec<_>>().as_slice() {
         spans @ [_, ..] => told += &format!("; believed {}", text::list(spans)),
         _ if attempt.released.is_some_and(|released| released.at_ns == delivered.at_ns) => {
-            told += &format!("; given back at once, at {}", text::instant(delivered.at_ns));
+            told += &format!("; released at once, at {}", text::instant(delivered.at_ns));
             return Clause::at(delivered, told);
         }
         _ => {
@@ -185,7 +185,9 @@ fn arithmetic(timeline: &Timeline<'_>, attempt: &Attempt) -> String {
         0 => String::new(),
         ns => format!(" − {} for drift", text::length(ns)),
     };
-    let Some((_, t2_local_ns)) = attempt.decided else { return format!("; TTL {ttl}{drift}") };
+    let Some((decided, t2_local_ns)) = attempt.decided else {
+        return format!("; TTL {ttl}{drift}");
+    };
     let elapsed_ns = t2_local_ns.saturating_sub(attempt.t1_local_ns);
     let elapsed = text::length(elapsed_ns);
     let left_ns = attempt.ttl_ns.saturating_sub(elapsed_ns).saturating_sub(attempt.drift_ns);
@@ -193,7 +195,12 @@ fn arithmetic(timeline: &Timeline<'_>, attempt: &Attempt) -> String {
         0 => String::from("not valid"),
         ns => format!("valid for {}", text::length(ns)),
     };
-    format!("; {valid} at T2 (TTL {ttl} − {elapsed} elapsed{drift})")
+    let elapsed_true_ns = decided.at_ns.saturating_sub(attempt.began.at_ns);
+    let clock = match elapsed_true_ns.abs_diff(elapsed_ns) {
+        0..1_000_000 => String::new(),
+        _ => format!(" by {}’s clock", timeline.client_name(attempt.id.client)),
+    };
+    format!("; {valid} at T2{clock} (TTL {ttl} − {elapsed} elapsed{drift})")
 }
 
 /// Returns the TTL that a lease's first key was set with: seen from outside, nothing else is known
@@ -256,8 +263,7 @@ pub(super) fn of_run(timeline: &Timeline<'_>) -> Vec<Clause> {
     let mut told: Vec<Clause> = Vec::new();
     for trouble in &timeline.fault_windows {
         let because = super::faults::because(timeline.scenario, trouble);
-        let sentence = because.strip_prefix("of ").unwrap_or(&because);
-        told.push(Clause::at(trouble.began, format!("{}.", capital(sentence))));
+        told.push(Clause::at(trouble.began, format!("{}.", capital(&because))));
     }
     let leases = timeline.leases().count();
     for attempt in timeline.leases().take(LEASES_MAX) {
@@ -266,7 +272,7 @@ pub(super) fn of_run(timeline: &Timeline<'_>) -> Vec<Clause> {
         told.push(clause);
     }
     if leases > LEASES_MAX {
-        told.push(Clause::new(format!("And {} more leases.", leases - LEASES_MAX)));
+        told.push(Clause::new(format!("Further leases: {}.", leases - LEASES_MAX)));
     }
     told.extend(refusals(timeline));
     told

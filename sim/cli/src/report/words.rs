@@ -33,8 +33,8 @@ pub(super) const fn answer(command: OpKind, answer: Answer) -> &'static str {
         (OpKind::Set, Answer::Yes) => "OK",
         (OpKind::Set, Answer::No) => "nil",
         (OpKind::Introduce, Answer::Yes) => "info",
-        (OpKind::Get | OpKind::GetSet, Answer::Yes) => "own",
-        (OpKind::Get | OpKind::GetSet, Answer::No) => "not own",
+        (OpKind::Get | OpKind::GetSet | OpKind::Read, Answer::Yes) => "own",
+        (OpKind::Get | OpKind::GetSet | OpKind::Read, Answer::No) => "not own",
         (_, Answer::Yes) => "1",
         (_, Answer::No) => "0",
     }
@@ -108,7 +108,7 @@ pub(super) fn describe(timeline: &Timeline<'_>, event: &Event) -> (String, Strin
                 by => format!(" by {}", timeline.writer_name(by)),
             };
             let whose = timeline.writer_name(writer);
-            (node(it), format!("the key of {whose} was {}{by}", key_end(cause)))
+            (node(it), format!("the key of {whose} ended: {}{by}", key_end(cause)))
         }
         EventKind::FaultBegan { fault } => {
             (String::from("—"), fault_name(timeline, fault, "began"))
@@ -139,7 +139,7 @@ fn down(power: bool) -> String {
 
 fn fault_name(timeline: &Timeline<'_>, fault: FaultId, what: &str) -> String {
     match timeline.scenario.fault(fault) {
-        Some(known) => format!("fault “{}” {what}: {}", known.id, known.kind.summary()),
+        Some(known) => format!("fault “{}” ({}) {what}", known.id, known.kind.summary()),
         None => format!("fault {fault} {what}"),
     }
 }
@@ -252,7 +252,9 @@ fn of_section(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
             };
             let whose = timeline.name(attempt);
             let (sure, perhaps) = (on(confirmed), on(possible - confirmed));
-            let told = format!("knows that the key of {whose} is on {sure}, perhaps on {perhaps}");
+            let told = format!(
+                "votes of {whose}: confirmed on {sure}; unconfirmed but possible on {perhaps}"
+            );
             (client(attempt.client), told)
         }
         EventKind::SectionEntered { attempt } => {

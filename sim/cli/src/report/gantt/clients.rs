@@ -101,7 +101,10 @@ fn margin(gantt: &mut Gantt<'_, '_>, attempt: &Attempt, top: i64, colour: &str) 
     if due_ns - belief.to_ns > attempt.drift_ns.saturating_mul(2) {
         return;
     }
-    let told = format!("drift allowance: {}", text::length(due_ns - belief.to_ns));
+    let told = format!(
+        "from the end of the belief to the end of the TTL: {}",
+        text::length(due_ns - belief.to_ns)
+    );
     let area = bar(gantt, &given_up, top + BAR_TOP, BAR);
     gantt.svg.rect(&format!("margin {colour}"), area, &told);
 }

@@ -104,7 +104,7 @@ fn leases(sheet: &mut Sheet<'_, '_>) {
             let title = format!("believes {name}");
             let span = (belief.from_ns, belief.to_ns);
             bar(sheet, &format!("bar o{colour}"), (x, 12 * PX), span, &title);
-            let begins = if nth == 0 { "holds" } else { "believes again" };
+            let begins = if nth == 0 { "holds" } else { "again holds" };
             for (at_ns, word) in [(belief.from_ns, begins), (belief.to_ns, "end of belief in")] {
                 if (sheet.rows.begin_ns()..=sheet.rows.end_ns()).contains(&at_ns) {
                     let y = sheet.rows.y(at_ns) + 3 * PX;

@@ -166,7 +166,7 @@ fn message_figure(
             @if diagram.drawn < diagram.all {
                 p.note {
                     "Drawn: " (diagram.drawn) " of " (text::count(diagram.all as u64, "message"))
-                    ", those nearest to what matters. All of them are in " code { (history) } "."
+                    ", first those of the violation’s leases, or else of the first two leases, then those nearest in time. All messages are in " code { (history) } "."
                 }
             }
         }

@@ -27,7 +27,7 @@ pub(super) fn shared_nodes(
             names => text::list(names),
         };
         return vec![Clause::new(format!(
-            "{l1} was counted on {}, {l2} on {}: no node voted for both, so none could refuse",
+            "{l1} counted {}, {l2} counted {}: no node voted for both, so none could refuse",
             votes(of_first),
             votes(of_second)
         ))];
@@ -100,8 +100,8 @@ fn one_node(
     let executed = vote(timeline, second.id, node).and_then(|command| command.executed);
     let granted_ns = executed.map(|(at, _)| at.at_ns);
     let granted = match granted_ns {
-        Some(_) => format!("granted {l2} at {{granted}}"),
-        None => format!("was counted for {l2}"),
+        Some(_) => format!("voted for {l2} at {{granted}}"),
+        None => format!("voted for {l2}"),
     };
     let key = match granted_ns {
         Some(at_ns) => timeline.key_before(first.id, node, at_ns),
@@ -114,7 +114,7 @@ fn one_node(
         (Some(key), Some(due_ns), Some(ended)) if ended.moment.at_ns + EARLY_NS < due_ns => {
             let because = early(timeline, first, key, ended, node);
             format!(
-                "{granted}, although {l1}’s key should have lived there until {{due}}, because {because}"
+                "{granted}, although {l1}’s key was due to expire there at {{due}}; it ended early because {because}"
             )
         }
         (Some(_), _, Some(ended)) => {
@@ -218,7 +218,7 @@ fn believed_because(
         true => slow_clock(timeline, first, at_ns).or_else(|| ignored_stop(timeline, first, at_ns)),
         false => late_delivery(timeline, first),
     };
-    format!(", and {client} still believed{}", reason.unwrap_or_default())
+    format!(", and {client} still believed that it held the lease{}", reason.unwrap_or_default())
 }
 
 /// Returns true if the oracle blames the clock of the lease's own client.
@@ -359,7 +359,7 @@ fn end_of_the_lease(
         told.push(Clause::at(stop.from, because));
     }
     let why = outside::end(timeline, lease).unwrap_or_default();
-    told.push(Clause::new(format!("{name} was over at {}{why}", text::instant(over_ns))));
+    told.push(Clause::new(format!("{name} was over by {}{why}", text::instant(over_ns))));
     told
 }
 

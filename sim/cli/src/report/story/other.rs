@@ -102,7 +102,7 @@ fn resource_writes(
     );
     let what = match property {
         Property::NoLostUpdate => "computed from an outdated version",
-        _ => "out of order",
+        _ => "after a write of a later lease",
     };
     let client = timeline.client_name(late.client);
     (format!("the resource applied a write of {client} at {at}, {what}"), told)
@@ -166,7 +166,7 @@ fn touched(timeline: &Timeline<'_>, violation: &Violation) -> Vec<Clause> {
         }
         told.push(Clause {
             text: format!(
-                "{}’s {} reached {} at {} and changed the key of {}",
+                "the {1} of {0} reached {2} at {3} and changed the key of {4}",
                 timeline.name(attempt),
                 crate::report::words::op(op),
                 timeline.node_name(node),
@@ -218,7 +218,7 @@ fn standing(timeline: &Timeline<'_>, at_ns: u64) -> Vec<Clause> {
             Some(due_ns) => format!("due to end at {}", text::instant(due_ns)),
             None => String::from("without an expiry"),
         };
-        Clause::at(key.set, format!("{node} holds a key of {whose} since {since}, {due}"))
+        Clause::at(key.set, format!("{node} has held a key of {whose} since {since}, {due}"))
     };
     there.map(clause).collect()
 }

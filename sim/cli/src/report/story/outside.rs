@@ -19,11 +19,11 @@ pub(super) fn entrance(timeline: &Timeline<'_>, attempt: &Attempt) -> Option<Cla
         (0, nodes) => {
             let votes = text::count(nodes.len() as u64, "vote");
             let (nodes, needed) = (text::list(nodes), attempt.needed);
-            format!("{client} entered at {at} with the keys of {nodes}: {votes}, {needed} needed")
+            format!("{client} entered at {at} with its key on {nodes}: {votes}, {needed} needed")
         }
         _ => format!(
-            "{client} entered at {at}, its keys were gone since {}: check the elapsed time after \
-             the replies",
+            "{client} entered at {at}, but its keys had been gone since {}: check the elapsed time \
+             after the replies",
             text::instant(ends_ns)
         ),
     };

@@ -60,7 +60,7 @@ impl FaultKind {
         match self {
             Self::ClockJump(by) => {
                 let by_ns = signed(by.by);
-                format!("fault “{id}” moved {}’s clock by {by_ns} {at}", by.host)
+                format!("fault “{id}” moved {}’s wall clock by {by_ns} {at}", by.host)
             }
             Self::ClockRate(rate) => {
                 let percent = text::percent(rate.ppm);
@@ -76,7 +76,7 @@ impl FaultKind {
             }
             Self::Evict(one) => format!("fault “{id}” evicted the key on {} {at}", one.host),
             Self::Failover(it) => {
-                format!("fault “{id}” replaced {} by {} {at}", it.node, it.to)
+                format!("fault “{id}” replaced {} with {} {at}", it.node, it.to)
             }
             Self::Flush(it) => format!("fault “{id}” flushed {}{} {at}", database(it), it.host),
             Self::Kill(it) => format!("fault “{id}” killed {} {at}{}", it.host, aside(it)),
@@ -95,7 +95,9 @@ impl FaultKind {
             | Self::MemoryFull(_)
             | Self::Partition(_)
             | Self::Snapshot(_)
-            | Self::SpuriousPush(_) => format!("of fault “{id}” ({}) {span}", self.summary()),
+            | Self::SpuriousPush(_) => {
+                format!("fault “{id}” was active {span} ({})", self.summary())
+            }
         }
     }
 }
