@@ -327,8 +327,8 @@ fn tell(plan: &Plan, tally: &Tally, kept: &[Kept]) {
         never.into_iter().for_each(|it| say(format_args!("  {}", it.words())));
     }
     say(format_args!("\n{} findings", kept.len()));
+    let engine = engine_of(plan.frame.engine);
     for kept in kept {
-        let engine = engine_of(plan.frame.engine);
         let again = command_of(&plan.frame, plan.seed, kept.number);
         say(format_args!("\n{kept}{engine}\n  {again}"));
     }

@@ -10,9 +10,9 @@
 //!   [`Facts::available_since_ns`]) that their replies prove the loss.
 //! - A lease whose process has been running since the deadline was reported as lost, or released, by
 //!   then; and no check from the deadline on says that it is alive (counterexample K6).
-//! - A lease that its client keeps alive is not over two TTLs or more before its limit, if the process
-//!   has been running for the last half of its TTL, and so has the client reached a majority: nodes
-//!   that counted for the lease last, and have had the key since the grant.
+//! - A lease that its client keeps alive is not over two TTLs or more before its limit, if for the last
+//!   half of its TTL the process has been running and could reach a majority, all of them nodes that
+//!   counted for the lease last and have had the key since the grant.
 //!
 //! Judged are clients of this project alone, the second rule only for those that hear pushes. A node
 //! counts for the second rule only if its first host is still its master, because clients may not

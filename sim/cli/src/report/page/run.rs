@@ -166,7 +166,8 @@ fn message_figure(
             @if diagram.drawn < diagram.all {
                 p.note {
                     "Drawn: " (diagram.drawn) " of " (text::count(diagram.all as u64, "message"))
-                    ", first those of the violation’s leases, or else of the first two leases, then those nearest in time. All messages are in " code { (history) } "."
+                    ", first those of the violation’s leases, or else of the first two leases, then those nearest in "
+                    "time. All messages are in " code { (history) } "."
                 }
             }
         }
