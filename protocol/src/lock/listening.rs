@@ -50,7 +50,8 @@ const DRIFT: u32 = 100;
 /// Shortest interval between attempts while no majority answers looks.
 const NODES_AWAY: Duration = Duration::from_millis(100);
 
-/// Attempts in a row, without any sleep, after which the intervals between them grow.
+/// Attempts in a row, without any news of a key, after which the use no longer wakes by itself: the
+/// intervals between its attempts grow.
 const RESTLESS: u32 = 8;
 
 /// A use that noticed that its lock may be free.
@@ -127,7 +128,7 @@ pub(crate) struct Listening {
     /// Number of pushes in a row that came without a change, and the look that they put off.
     idle_pushes: u32,
     put_off: Option<(NodeIndex, BootInstant)>,
-    /// Number of attempts since the use last slept.
+    /// Number of attempts since a key was last seen to change or end.
     restless: u32,
     /// The last attempt met keys of others: looks show when they are gone.
     is_contended: bool,
@@ -297,22 +298,21 @@ impl Listening {
         draw(self.jitter, self.draws)
     }
 
+    /// Returns true if the attempts have grown rare.
+    fn is_restless(&self) -> bool {
+        self.restless > RESTLESS
+    }
+
     /// Returns a random delay within the contention window.
-    fn delay(&mut self, now: BootInstant) -> Duration {
+    fn delay(&mut self) -> Duration {
         let jitter = self.draw();
-        let window = self.crowd.window(self.retry, self.round_trip);
-        let delay = share(window, jitter);
-        if self.restless > RESTLESS {
-            delay.max(pace(now.since(self.began), jitter))
-        } else {
-            delay
-        }
+        share(self.crowd.window(self.retry, self.round_trip), jitter)
     }
 
     /// Returns the interval to an attempt that nothing wakes.
     fn paced(&mut self, now: BootInstant) -> Duration {
         let jitter = self.draw();
-        pace(now.since(self.began), jitter).max(self.delay(now))
+        pace(now.since(self.began), jitter).max(self.delay())
     }
 }
 

@@ -76,6 +76,10 @@ impl Listening {
         if pushed != Sight::Unseen {
             let is_idle = self.is_same(pushed, sight, now);
             self.idle_pushes = if is_idle { self.idle_pushes.saturating_add(1) } else { 0 };
+            let is_gone = matches!((pushed, sight), (Sight::Held(_), Sight::Free));
+            if is_gone || !is_idle {
+                self.hear_news(now);
+            }
         }
         self.sights.set(node, sight);
         if registered && !overtaken && !self.mute.contains(node) {
@@ -133,15 +137,13 @@ impl Listening {
         match self.awake {
             Some(Awake { since, .. }) if is_blocked => {
                 self.crowd.taken(now.since(since), self.retry, self.round_trip);
-                self.restless = 0;
                 self.fall_asleep(now);
             }
             None if !is_blocked && !self.sights.free(now).is_empty() => {
-                let free = self.sights.free(now);
-                if !free.intersection(self.quarantined).is_empty() {
-                    // The end of a quarantine is news, whatever the attempts before have met.
-                    self.restless = 0;
+                if !self.sights.expired(now).is_empty() {
+                    self.hear_news(now);
                 }
+                let free = self.sights.free(now);
                 self.anchor = free.intersection(self.registered).iter().next();
                 self.wake(now);
             }
@@ -158,11 +160,20 @@ impl Listening {
         self.pace_at = None;
     }
 
-    /// Draws the delay before the attempt.
+    /// Draws the delay before the attempt, unless attempts have grown rare.
     pub(super) fn wake(&mut self, now: BootInstant) {
-        if self.awake.is_none() {
-            let attempt_at = now.after(self.delay(now));
+        if self.awake.is_none() && !self.is_restless() {
+            let attempt_at = now.after(self.delay());
             self.awake = Some(Awake { since: now, attempt_at });
+        }
+    }
+
+    /// Lets the next attempt come soon, whatever the attempts before have met: a key has changed or
+    /// ended, a quarantine has ended, or a node is back.
+    fn hear_news(&mut self, now: BootInstant) {
+        self.restless = 0;
+        if let Some(pace_at) = self.pace_at {
+            self.pace_at = Some(pace_at.min(now.after(self.delay())));
         }
     }
 
@@ -253,6 +264,7 @@ impl Listening {
             None => {
                 // An expiry that another event has overtaken is due at once.
                 let is_free = !self.sights.is_blocked(now) && !self.sights.free(now).is_empty();
+                let is_free = is_free && !self.is_restless();
                 let free_at = if is_free { Some(now) } else { self.sights.free_at(now) };
                 let free_at = free_at.filter(|_| !is_asking);
                 let more_at = self.more_at.filter(|_| !is_asking);
@@ -312,11 +324,8 @@ impl Listening {
         self.away.remove(node);
         self.mute.remove(node);
         if self.lacks_nodes {
-            // A node that is back is news, whatever the attempts before have met. Connections open
-            // rarely enough.
-            self.restless = 0;
-            let soon = now.after(self.delay(now));
-            self.pace_at = self.pace_at.map(|at| at.min(soon));
+            // Connections open too rarely for this to become a poll.
+            self.hear_news(now);
         }
         if self.awake.is_none() && (self.is_contended || !self.lacks_nodes) {
             self.seek(now);

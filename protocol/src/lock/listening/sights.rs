@@ -49,6 +49,11 @@ impl Sights {
         })
     }
 
+    /// Returns the nodes that had a key, which has expired by `now`.
+    pub(super) fn expired(&self, now: BootInstant) -> NodeMask {
+        self.which(|sight| matches!(sight, Sight::Held(until) if until <= now))
+    }
+
     /// Returns true if the keys show that no attempt can succeed at `now`: so many nodes have one
     /// that no majority is left, or every node that was looked at has one. The others are presumed
     /// to be like these.

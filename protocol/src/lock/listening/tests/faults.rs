@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::{
     WINDOW, asleep_for, config, is_due, looks, registered, release, sound_asleep, taken_for,
 };
-use crate::command::{Op, Reply};
+use crate::command::{LockId, Op, Reply};
 use crate::lock::LockConfig;
 use crate::retry::RetryDelay;
 use crate::testing::{World, ms};
@@ -130,6 +130,60 @@ fn a_node_that_answers_errors_is_not_asked_in_a_loop() {
     }
     assert!(attempts < 140, "{attempts}");
     assert!(looks(&world) < 800, "{}", looks(&world));
+}
+
+/// A world in which two of five nodes have keys of two dead clients, and a third cannot set any; a
+/// use that begins its first attempt.
+fn split_for_long() -> (World, LockId) {
+    let mut world = World::warm(5);
+    world.change(0, Some((8, 600_000)));
+    world.change(1, Some((9, 600_000)));
+    let config = config(&world);
+    let lock = world.acquire(config, 1);
+    (world, lock)
+}
+
+/// Lets `time_ms` pass there. Returns the number of attempts.
+fn attempts_while_split((world, lock): &mut (World, LockId), time_ms: u64) -> usize {
+    let (end, mut attempts) = (world.now.after(ms(time_ms)), 0);
+    while world.now < end {
+        while let Some((_, op)) = world.nodes[2].inbox.front() {
+            match op {
+                Op::Set { .. } => world.answer_with(2, Reply::Error),
+                _ => world.answer(2),
+            }
+        }
+        world.answer_all();
+        world.pass(ms(1));
+        if is_due(world) {
+            world.begin(*lock, 2);
+            attempts += 1;
+        }
+    }
+    attempts
+}
+
+#[test]
+fn votes_that_stay_split_are_attempted_ever_more_rarely() {
+    let mut split = split_for_long();
+    let attempts = attempts_while_split(&mut split, 9_000);
+    assert!((20..100).contains(&attempts), "{attempts}");
+    let late = attempts_while_split(&mut split, 1_000);
+    assert!((1..4).contains(&late), "{late}: about one in a second");
+}
+
+#[test]
+fn a_change_is_news_however_long_the_wait_was() {
+    for later_ms in (0..1_000).step_by(50) {
+        let mut split = split_for_long();
+        attempts_while_split(&mut split, 9_000 + later_ms);
+        let blocking: Vec<usize> = registered(&split.0).into_iter().filter(|it| *it < 2).collect();
+        assert!(!blocking.is_empty(), "{later_ms}: it listens to a key that blocks");
+        blocking.iter().for_each(|&index| split.0.change(index, None));
+        let longest_ms = RetryDelay::default().longest.as_millis() as u64;
+        let attempts = attempts_while_split(&mut split, longest_ms + 10);
+        assert!(attempts > 0, "{later_ms}: it does not wait for the end of a long delay");
+    }
 }
 
 #[test]
