@@ -20,6 +20,9 @@
 //! - the death of any client: its keys live for up to one more TTL, whether or not it knew of its
 //!   grant;
 //! - the end of a stop of the client's process;
+//! - the end of a quarantine that the client knew when its attempt failed for it, even if it has
+//!   counted the node earlier: a node that restarts sooner than promised ends a quarantine, and
+//!   clients that sleep until its end sleep on;
 //! - for each node: [`Setting::heal_ns`](super::setting::Setting) after it becomes reachable (see
 //!   [`Reach`](super::reach::Reach)), the end of its quarantine, which excuses no longer than the
 //!   bound, and the end of each key of a client that cannot be granted the lock, because it counts
@@ -67,6 +70,9 @@ pub(super) struct DeadlockFree {
     trying_since_ns: PerClient<u64>,
     /// Last attempt that failed, and when.
     failed: PerClient<(AttemptId, u64)>,
+    /// End of the quarantine that the client knew when an attempt last failed for one; 0 if none has
+    /// since its acquisition began.
+    quarantined_ns: PerClient<u64>,
     /// Clients between a failed attempt and the next one of the same acquisition.
     between: ClientIds,
     granted_ns: u64,
@@ -87,6 +93,7 @@ impl DeadlockFree {
         Self {
             trying_since_ns: PerClient::filled(NEVER),
             failed: PerClient::filled((AttemptId::default(), 0)),
+            quarantined_ns: PerClient::filled(0),
             between: ClientIds::EMPTY,
             granted_ns: 0,
             died_ns: 0,
@@ -128,6 +135,9 @@ impl DeadlockFree {
 
     pub(super) fn settled(&mut self, facts: &Facts, id: AttemptId, outcome: Settlement) {
         self.failed[id.client] = (id, facts.now_ns);
+        if outcome == Settlement::Quarantined {
+            self.quarantined_ns[id.client] = quarantine_ends_ns(facts, id);
+        }
         match outcome {
             Settlement::Granted => {}
             Settlement::Cancelled => {
@@ -147,6 +157,7 @@ impl DeadlockFree {
     pub(super) fn gave_up(&mut self, facts: &Facts, client: ClientId) {
         self.check_pause(facts, client);
         self.between.remove(client);
+        self.quarantined_ns[client] = 0;
     }
 
     /// Records that the key that is on `node` ends.
@@ -237,7 +248,9 @@ impl DeadlockFree {
     /// Returns the time until which every wait of `client` is excused, whatever the nodes do.
     fn excused_until_ns(&self, facts: &Facts, client: ClientId) -> u64 {
         let nobody_ns = facts.beliefs.nobody_since_ns(facts.now_ns);
-        self.granted_ns.max(self.died_ns).max(nobody_ns).max(facts.processes.runs_since_ns(client))
+        let runs_ns = facts.processes.runs_since_ns(client);
+        let of_all = [self.granted_ns, self.died_ns, nobody_ns, runs_ns];
+        of_all.into_iter().fold(self.quarantined_ns[client], u64::max)
     }
 }
 
@@ -258,6 +271,13 @@ fn majority_since_ns(facts: &Facts, id: AttemptId, since_ns_of: impl Fn(NodeId) 
     let since_ns = since_ns.first_mut(nodes);
     since_ns.sort_unstable();
     since_ns.get(needed - 1).copied().unwrap_or(NEVER)
+}
+
+/// Returns since when the votes of a majority count, as the client of `id` knows it now; 0 if it knows
+/// no such time.
+fn quarantine_ends_ns(facts: &Facts, id: AttemptId) -> u64 {
+    let ends_ns = majority_since_ns(facts, id, |node| facts.eligible[id.client][node].since_ns);
+    if ends_ns == NEVER { 0 } else { ends_ns }
 }
 
 /// Returns the number of nodes that the client of `id` needs for a majority.

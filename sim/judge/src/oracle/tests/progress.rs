@@ -2,6 +2,7 @@
 //! 1 ms, a retry delay of 200 ms and an attempt bound of 264 ms.
 
 mod paced;
+mod quarantine;
 mod stops;
 
 use super::tale::{C1, C1_AGAIN, C2, MS, PROBE, Tale, host, node};
@@ -111,23 +112,6 @@ fn without_a_majority_nothing_is_judged_until_it_is_back() {
     // The client dials the node again within 2 064 ms.
     assert_eq!(tale.at(60_000 + 2_064 + BOUND_MS).finds(DeadlockFree), Judgement::Vacuous);
     assert!(tale.at(60_001 + 2_064 + BOUND_MS).finds(DeadlockFree).is_violated());
-}
-
-#[test]
-fn quarantine_is_waited_for_but_not_for_longer_than_a_lease() {
-    let eligible = |seconds: u64| {
-        let mut tale = Tale::new();
-        tale.at(1_000).heals();
-        for at in ['A', 'B', 'C'] {
-            let from_local_ns = (1_000 + seconds) * 1_000 * MS;
-            let (client, node) = (PROBE.client, node(at));
-            tale.tell(EventKind::Eligible { client, node, from_local_ns });
-        }
-        tale
-    };
-    assert_eq!(eligible(8).at(8_000 + BOUND_MS).finds(DeadlockFree), Judgement::Vacuous);
-    assert!(eligible(8).at(8_001 + BOUND_MS).finds(DeadlockFree).is_violated());
-    assert!(eligible(900).at(1_001 + 2 * BOUND_MS).finds(DeadlockFree).is_violated());
 }
 
 #[test]

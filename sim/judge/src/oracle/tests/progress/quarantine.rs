@@ -1,0 +1,41 @@
+//! Waits for the end of a quarantine.
+
+use super::*;
+
+#[test]
+fn quarantine_is_waited_for_but_not_for_longer_than_a_lease() {
+    let eligible = |seconds: u64| {
+        let mut tale = Tale::new();
+        tale.at(1_000).heals();
+        for at in ['A', 'B', 'C'] {
+            let from_local_ns = (1_000 + seconds) * 1_000 * MS;
+            let (client, node) = (PROBE.client, node(at));
+            tale.tell(EventKind::Eligible { client, node, from_local_ns });
+        }
+        tale
+    };
+    assert_eq!(eligible(8).at(8_000 + BOUND_MS).finds(DeadlockFree), Judgement::Vacuous);
+    assert!(eligible(8).at(8_001 + BOUND_MS).finds(DeadlockFree).is_violated());
+    assert!(eligible(900).at(1_001 + 2 * BOUND_MS).finds(DeadlockFree).is_violated());
+}
+
+#[test]
+fn a_client_that_sleeps_until_the_end_of_a_quarantine_need_not_hear_that_it_has_ended() {
+    let counts_from = |tale: &mut Tale, from_ms: u64| {
+        for at in ['A', 'B', 'C'] {
+            let (client, node, from_local_ns) = (C1.client, node(at), from_ms * MS);
+            tale.tell(EventKind::Eligible { client, node, from_local_ns });
+        }
+    };
+    let asks_again_at = |ms: u64| {
+        let mut tale = Tale::new();
+        counts_from(&mut tale, 1_009_000);
+        tale.at(10).begins(C1).at(20).settles(C1, Settlement::Quarantined);
+        counts_from(tale.at(100), 0);
+        let again = AttemptId { number: 2, ..C1 };
+        tale.at(ms).begins(again).at(ms + 5).settles(again, Settlement::Taken);
+        tale.finds(DeadlockFree)
+    };
+    assert_eq!(asks_again_at(9_010), Judgement::Vacuous);
+    assert!(asks_again_at(9_010 + BOUND_MS).is_violated());
+}
