@@ -72,10 +72,14 @@ impl World {
                 self.speak_of_itself(server, connection);
                 Some(ReplyValue::Ok)
             }
-            CommandKind::Introduce if self.wire.is_some() => {
-                self.execute_bytes(server, connection, &request).map(|(value, _)| value)
+            CommandKind::Introduce => {
+                let value = if self.wire.is_some() {
+                    self.execute_bytes(server, connection, &request).map(|(value, _)| value)
+                } else {
+                    self.introduction(server).map(ReplyValue::Introduction)
+                };
+                Some(value.unwrap_or(ReplyValue::Error))
             }
-            CommandKind::Introduce => self.introduction(server).map(ReplyValue::Introduction),
             _ if self.cluster[server].redis.is_replica() => {
                 if let Some(value) = self.refuse_bytes(server, connection, &request) {
                     return self.answer_without_key(server, connection, &request, value);
@@ -91,10 +95,13 @@ impl World {
         if self.plan.has_replicas() {
             self.cluster.note_written(server, connection);
         }
-        if let Some(value) =
-            value.filter(|_| role == Role::Deposed && kind.op() != OpKind::Introduce)
-        {
-            // The commands of a deposed master do not count as the node's.
+        // The commands of a deposed master do not count as the node's.
+        let leaves_key = match kind {
+            CommandKind::Greet => false,
+            CommandKind::Introduce => true,
+            _ => role == Role::Deposed,
+        };
+        if let Some(value) = value.filter(|_| leaves_key) {
             return self.answer_without_key(server, connection, &request, value);
         }
         let reply =

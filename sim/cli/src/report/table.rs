@@ -37,7 +37,6 @@ pub(super) fn draw(
     timeline: &Timeline<'_>,
     window: &Window,
     (prefix, linked): (&str, &BTreeSet<usize>),
-    history: &str,
 ) -> Markup {
     html! {
         table.events {
@@ -51,8 +50,8 @@ pub(super) fn draw(
         }
         @if window.rows.len() < window.all {
             p.note {
-                "Shown: " (window.rows.len()) " of " (window.all) " events. All of them are in "
-                code { (history) } "."
+                "Shown: " (window.rows.len()) " of " (window.all) " events. The command above prints all "
+                "of them, with " code { "-v" } "."
             }
         }
     }

@@ -202,6 +202,21 @@ impl<'a> Timeline<'a> {
         self.attempts.iter().find(|attempt| attempt.id == id)
     }
 
+    /// Returns the segments of the clock that measures the attempt.
+    fn clock_of(&self, attempt: &Attempt) -> &[Segment] {
+        let host = self.scenario.client_host(attempt.id.client);
+        self.clocks.get(&(host, attempt.clock)).map_or(&[][..], Vec::as_slice)
+    }
+
+    /// Returns the instant at which the attempt's clock reaches the latest deadline that the
+    /// application knew, or `by_ns` if it does so later; `None` for an attempt without a lease.
+    pub(super) fn deadline_ns(&self, attempt: &Attempt, by_ns: u64) -> Option<u64> {
+        let deadline_local_ns = attempt.deadline_local_ns()?;
+        let began_ns = attempt.began.at_ns;
+        let before = belief::beliefs(self.clock_of(attempt), began_ns, by_ns, deadline_local_ns);
+        Some(before.last().map_or(began_ns, |before| before.to_ns))
+    }
+
     /// Returns the attempts that became leases, ordered by beginning.
     pub(super) fn leases(&self) -> impl Iterator<Item = &Attempt> {
         self.granted.iter().filter_map(|&id| self.attempt(id))

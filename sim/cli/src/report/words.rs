@@ -17,11 +17,10 @@ pub(super) const fn op(op: OpKind) -> &'static str {
         OpKind::Get | OpKind::Read => "GET",
         OpKind::GetSet => "GETSET",
         OpKind::Introduce => "INFO",
-        OpKind::Look => "look",
         OpKind::Release => "release",
         OpKind::Delete => "DEL",
         OpKind::Set => "SET",
-        OpKind::TimeLeft => "PTTL",
+        OpKind::Look | OpKind::TimeLeft => "PTTL",
         OpKind::Wait => "WAIT",
     }
 }
@@ -33,6 +32,8 @@ pub(super) const fn answer(command: OpKind, answer: Answer) -> &'static str {
         (OpKind::Set, Answer::Yes) => "OK",
         (OpKind::Set, Answer::No) => "nil",
         (OpKind::Introduce, Answer::Yes) => "info",
+        // A time, or a negative number if there is none: histories do not record which.
+        (OpKind::Look | OpKind::TimeLeft, Answer::Yes) => "answered",
         (OpKind::Get | OpKind::GetSet | OpKind::Read, Answer::Yes) => "own",
         (OpKind::Get | OpKind::GetSet | OpKind::Read, Answer::No) => "not own",
         (_, Answer::Yes) => "1",
@@ -123,11 +124,12 @@ pub(super) fn describe(timeline: &Timeline<'_>, event: &Event) -> (String, Strin
         EventKind::Executed { node: it, attempt, op: command, answer: told, after, .. } => {
             let whose = timeline.name(attempt);
             let key = match after {
-                Writer::Nobody => String::from("no key now"),
-                after => format!("key of {}", timeline.writer_name(after)),
+                _ if command == OpKind::Introduce => String::new(),
+                Writer::Nobody => String::from("; no key now"),
+                after => format!("; key of {}", timeline.writer_name(after)),
             };
             let told = answer(command, told);
-            (node(it), format!("executes {} of {whose} → {told}; {key}", op(command)))
+            (node(it), format!("executes {} of {whose} → {told}{key}", op(command)))
         }
         of_client => of_attempt(timeline, of_client),
     }

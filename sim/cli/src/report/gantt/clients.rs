@@ -87,25 +87,23 @@ fn label(gantt: &mut Gantt<'_, '_>, area: Area, name: &str, belief: &Interval) {
     }
 }
 
-/// Draws the drift margin: from the deadline to the end of the TTL.
+/// Draws the allowance for drift of a lease that ran out: from its deadline to the end of its TTL.
 fn margin(gantt: &mut Gantt<'_, '_>, attempt: &Attempt, top: i64, colour: &str) {
-    let Some(belief) = attempt.beliefs.last() else { return };
-    let ran_out = attempt.released.is_none_or(|released| released.at_ns >= belief.to_ns);
+    let timeline = gantt.timeline;
+    let Some(deadline_ns) = timeline.deadline_ns(attempt, u64::MAX) else { return };
+    let ran_out = attempt.beliefs.last().is_some_and(|belief| belief.to_ns >= deadline_ns);
     let last = attempt.extensions.iter().rev().find(|it| it.delivered.is_some());
     let (began, ttl_ns) = last.map_or((attempt.began, attempt.ttl_ns), |it| (it.began, it.ttl_ns));
     let due_ns = began.at_ns.saturating_add(ttl_ns);
-    if attempt.ttl_ns == u64::MAX || !ran_out || due_ns <= belief.to_ns {
+    let allowance_ns = due_ns.saturating_sub(deadline_ns);
+    let is_of_the_clock = allowance_ns > attempt.drift_ns.saturating_mul(2);
+    if attempt.ttl_ns == u64::MAX || !ran_out || allowance_ns == 0 || is_of_the_clock {
         return;
     }
-    let given_up = Interval { from_ns: belief.to_ns, to_ns: due_ns };
-    if due_ns - belief.to_ns > attempt.drift_ns.saturating_mul(2) {
-        return;
-    }
-    let told = format!(
-        "from the end of the belief to the end of the TTL: {}",
-        text::length(due_ns - belief.to_ns)
-    );
-    let area = bar(gantt, &given_up, top + BAR_TOP, BAR);
+    let length = text::length(allowance_ns);
+    let told = format!("allowance for drift, from the deadline to the end of the TTL: {length}");
+    let allowance = Interval { from_ns: deadline_ns, to_ns: due_ns };
+    let area = bar(gantt, &allowance, top + BAR_TOP, BAR);
     gantt.svg.rect(&format!("margin {colour}"), area, &told);
 }
 

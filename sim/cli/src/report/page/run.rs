@@ -60,17 +60,17 @@ pub(super) fn draw(played: &Played, run: &Run<'_>, detail: Detail) -> Markup {
             figure tabindex="0" { (PreEscaped(gantt::draw(timeline, main))) }
         } @else {
             p.note {
-                "This page has no room for the pictures of all its cases; "
-                code { (history) } " has the run."
+                "This page has no room for the pictures of all its cases. The command above prints the run’s "
+                "events, with " code { "-v" } "."
             }
         }
-        @if detail.messages > 0 { (message_figure(timeline, main, detail.messages, &history)) }
+        @if detail.messages > 0 { (message_figure(timeline, main, detail.messages)) }
         @if detail.events > 0 {
             (clock_figure(timeline))
             details {
                 summary { "Events " (window.rows.start) " to " (window.rows.end.saturating_sub(1))
                     " of " (window.all) }
-                div.wide { (table::draw(timeline, &window, (&prefix, &linked), &history)) }
+                div.wide { (table::draw(timeline, &window, (&prefix, &linked))) }
             }
         }
     }
@@ -150,12 +150,7 @@ fn tell(property: Property, is_expected: bool, story: &Story, links: &Links<'_>)
     }
 }
 
-fn message_figure(
-    timeline: &Timeline<'_>,
-    violation: Option<&Violation>,
-    most: usize,
-    history: &str,
-) -> Markup {
+fn message_figure(timeline: &Timeline<'_>, violation: Option<&Violation>, most: usize) -> Markup {
     let Some(diagram) = messages::draw(timeline, violation, most) else {
         return html! { p.note { "No message was sent." } };
     };
@@ -167,7 +162,7 @@ fn message_figure(
                 p.note {
                     "Drawn: " (diagram.drawn) " of " (text::count(diagram.all as u64, "message"))
                     ", first those of the violation’s leases, or else of the first two leases, then those nearest in "
-                    "time. All messages are in " code { (history) } "."
+                    "time. The command above prints all of them, with " code { "-v" } "."
                 }
             }
         }

@@ -323,6 +323,7 @@ pub(super) fn exposure(timeline: &Timeline<'_>, violation: &Violation) -> Vec<Cl
     }
     let ends = first.beliefs.iter().map(|belief| belief.to_ns);
     let over_ns = ends.filter(|&to_ns| to_ns <= violation.from_ns).max();
+    let over_ns = over_ns.or_else(|| timeline.deadline_ns(first, violation.from_ns));
     let over_ns = over_ns.unwrap_or(violation.from_ns);
     let mut told = end_of_the_lease(timeline, violation, first, over_ns);
     told.extend(outside::last_commands(timeline, first, over_ns));

@@ -330,7 +330,7 @@ fn beliefs_of(timeline: &Timeline<'_>, attempt: &Attempt) -> Vec<Interval> {
     });
     let ends = [attempt.released, attempt.lost, death.map(|away| away.from)];
     let until_ns = ends.iter().flatten().map(|moment| moment.at_ns).min();
-    let segments = timeline.clocks.get(&(host, attempt.clock)).map_or(&[][..], Vec::as_slice);
+    let segments = timeline.clock_of(attempt);
     let until_ns = until_ns.unwrap_or(timeline.end_ns);
     let mut deadlines = vec![(delivered.at_ns, deadline_local_ns)];
     for (at, deadline_local_ns) in attempt.extensions.iter().filter_map(|it| it.delivered) {
