@@ -212,6 +212,9 @@ impl Facts {
             self.eligible[task][node] =
                 Eligible { from_local_ns, since_ns: NEVER, latest_ns, earliest_ns };
             self.time_eligibility(task);
+            if let Some(id) = self.leases.newest(task) {
+                self.note_eligibility(id, node);
+            }
         }
         self.told_eligibility = true;
     }
@@ -225,6 +228,28 @@ impl Facts {
         for it in all.filter(|it| it.since_ns > self.now_ns && it.from_local_ns != NEVER) {
             it.since_ns = clock.true_at(it.from_local_ns).unwrap_or(NEVER).min(it.latest_ns);
         }
+    }
+
+    /// Records that `node`, which has voted for the attempt `id`, was not in quarantine at T1, if that
+    /// is what the client knows.
+    pub(super) fn note_eligibility(&mut self, id: AttemptId, node: NodeId) {
+        let is_eligible = self.is_eligible(id, node);
+        if let Some(attempt) = self.leases.get_mut(id)
+            && is_eligible
+        {
+            attempt.eligible_since_answer |= attempt.confirmed_by & NodeIds::just(node);
+        }
+    }
+
+    /// Returns true if the client of `id` counts the votes of `node` since T1 or before, as far as it
+    /// knows now.
+    pub(super) fn is_eligible(&self, id: AttemptId, node: NodeId) -> bool {
+        if !self.can_be(id.client, node) {
+            return false;
+        }
+        let from_local_ns = self.eligible[id.client][node].from_local_ns;
+        from_local_ns == 0
+            || self.leases.get(id).is_some_and(|attempt| from_local_ns <= attempt.t1_local_ns)
     }
 
     /// Returns true if the scenario can have such a client and such a node.

@@ -128,9 +128,7 @@ fn of_refusal(facts: &Facts, id: AttemptId, attempt: &Attempt) -> Option<Blamed>
 
 fn is_good(facts: &Facts, id: AttemptId, attempt: &Attempt, node: NodeId) -> bool {
     let Some(key) = facts.leases.key(id, node) else { return false };
-    let eligible = facts.eligible[id.client][node];
-    let is_eligible = eligible.from_local_ns == 0 || eligible.from_local_ns <= attempt.t1_local_ns;
-    if !is_eligible || !facts.keys.is_free_for(id, node, attempt.began_ns) {
+    if !facts.is_eligible(id, node) || !facts.keys.is_free_for(id, node, attempt.began_ns) {
         return false;
     }
     let is_in_time = |took_ns: u64| took_ns + ROUNDING_NS < facts.setting.node_timeout_ns;

@@ -119,6 +119,7 @@ impl Oracle {
             && let Some(it) = facts.leases.get_mut(id)
         {
             it.confirmed_by |= it.set_on & NodeIds::just(node);
+            facts.note_eligibility(id, node);
         }
     }
 

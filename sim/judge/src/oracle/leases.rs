@@ -74,6 +74,9 @@ pub(super) struct Attempt {
     pub set_on: NodeIds,
     /// Those of the nodes whose answers the client received.
     pub confirmed_by: NodeIds,
+    /// Those of the nodes that were not in quarantine at T1, as far as the client knew at some time
+    /// since the answer.
+    pub eligible_since_answer: NodeIds,
     /// Nodes whose votes the client counted for the grant.
     pub granted_by: NodeIds,
     /// Nodes whose votes the client counted last, for the grant or for an extension.
@@ -118,6 +121,7 @@ const BLANK: Attempt = Attempt {
     wrote_early: false,
     set_on: NodeIds::EMPTY,
     confirmed_by: NodeIds::EMPTY,
+    eligible_since_answer: NodeIds::EMPTY,
     granted_by: NodeIds::EMPTY,
     counted: NodeIds::EMPTY,
     counted_once: NodeIds::EMPTY,

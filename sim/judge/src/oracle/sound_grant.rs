@@ -17,16 +17,16 @@
 //! read less than the old deadline, and the clock still reads less now. The new deadline is at most
 //! T1 of the round + its TTL − drift, and is not yet reached (counterexamples E1, E3, E4, E5).
 //!
-//! Of clients of this project more is asked. A lease is not delivered with less time left than
-//! `min-validity`. An extension does not shorten its lease, and does not keep it for longer than the
-//! scenario allows (E8). No extension, and no SET that sets a missing key again, is written once the
-//! lease is over (E7).
+//! Of clients of this project more is asked. No node votes that was in quarantine at T1 (K3). A lease
+//! is not delivered with less time left than `min-validity`. An extension does not shorten its lease,
+//! and does not keep it for longer than the scenario allows (E8). No extension, and no SET that sets
+//! a missing key again, is written once the lease is over (E7).
 
 use super::facts::Facts;
 use super::ground::NEVER;
 use super::leases::Attempt;
 use super::verdict::{Judgement, Violation};
-use crate::history::{AttemptId, OpKind};
+use crate::history::{AttemptId, NodeId, OpKind};
 
 /// Judgement so far.
 #[derive(Debug, Default)]
@@ -121,7 +121,12 @@ fn is_sound(facts: &Facts, id: AttemptId, t2_local_ns: u64, deadline_local_ns: u
         || facts.setting.is_worker(id.client)
         || deadline_local_ns <= expiry_ns.saturating_sub(attempt.drift_ns);
     let has_time_left = t2_local_ns < deadline_local_ns && !attempt.over_when_decided;
-    has_majority && is_timed_from_before && is_within_ttl && has_time_left
+    let was_in_quarantine = |node: NodeId| {
+        !attempt.eligible_since_answer.contains(node) && !facts.is_eligible(id, node)
+    };
+    let counts_quarantined =
+        facts.setting.is_ours(id.client) && attempt.granted_by.iter().any(was_in_quarantine);
+    has_majority && is_timed_from_before && is_within_ttl && has_time_left && !counts_quarantined
 }
 
 fn is_sound_extension(facts: &Facts, id: AttemptId, deadline_local_ns: u64) -> bool {

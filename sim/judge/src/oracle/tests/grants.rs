@@ -1,8 +1,8 @@
 //! Tests of what sound-grant asks of the clients of this project alone.
 
 use super::extension::c1_holds;
-use super::tale::{C1, Tale};
-use crate::history::OpKind;
+use super::tale::{C1, MS, Tale, node};
+use crate::history::{EventKind, OpKind};
 use crate::oracle::Judgement;
 use crate::scenario::Property::SoundGrant;
 use crate::scenario::Span;
@@ -93,4 +93,26 @@ fn a_lease_that_is_kept_alive_may_be_extended_besides() {
     };
     assert_eq!(extended(5), Judgement::Holds);
     assert!(extended(6).is_violated());
+}
+
+#[test]
+fn a_node_that_was_in_quarantine_at_t1_does_not_vote() {
+    let counts_from = |tale: &mut Tale, from_local_ns: u64| {
+        let (client, node) = (C1.client, node('A'));
+        tale.tell(EventKind::Eligible { client, node, from_local_ns });
+    };
+    let judged = |at_the_answer_ms: u64, later_ms: &[u64]| {
+        let mut tale = Tale::new();
+        tale.at(1_000).begins(C1).at(1_001);
+        counts_from(&mut tale, (1_000_000 + at_the_answer_ms) * MS);
+        tale.sets(C1, "ABC").at(1_002);
+        later_ms.iter().for_each(|ms| counts_from(&mut tale, (1_000_000 + ms) * MS));
+        tale.decides(C1, "ABC").delivers(C1).finds(SoundGrant)
+    };
+    assert!(judged(1_001, &[]).is_violated());
+    assert!(judged(9_000, &[1_001]).is_violated());
+    assert_eq!(judged(1_000, &[]), Judgement::Holds);
+    assert_eq!(judged(9_000, &[1_000]), Judgement::Holds, "its vote waited for an introduction");
+    assert_eq!(judged(1_000, &[9_000]), Judgement::Holds, "it has lost its keys since its vote");
+    assert_eq!(judged(9_000, &[1_000, 9_000]), Judgement::Holds, "both");
 }
