@@ -112,10 +112,12 @@ pub(super) fn describe(timeline: &Timeline<'_>, event: &Event) -> (String, Strin
             (node(it), format!("the key of {whose} ended: {}{by}", key_end(cause)))
         }
         EventKind::FaultBegan { fault } => {
-            (String::from("—"), fault_name(timeline, fault, "began"))
+            let effect = timeline.scenario.fault(fault).map(|known| known.kind.summary());
+            let effect = effect.map(|effect| format!(": {effect}")).unwrap_or_default();
+            (String::from("—"), format!("{} began{effect}", fault_name(timeline, fault)))
         }
         EventKind::FaultEnded { fault } => {
-            (String::from("—"), fault_name(timeline, fault, "ended"))
+            (String::from("—"), format!("{} ended", fault_name(timeline, fault)))
         }
         EventKind::Healed { .. } => {
             (String::from("—"), String::from("every fault that has an end has ended"))
@@ -139,10 +141,10 @@ fn down(power: bool) -> String {
     String::from(if power { "loses power" } else { "killed" })
 }
 
-fn fault_name(timeline: &Timeline<'_>, fault: FaultId, what: &str) -> String {
+fn fault_name(timeline: &Timeline<'_>, fault: FaultId) -> String {
     match timeline.scenario.fault(fault) {
-        Some(known) => format!("fault “{}” ({}) {what}", known.id, known.kind.summary()),
-        None => format!("fault {fault} {what}"),
+        Some(known) => format!("fault “{}”", known.id),
+        None => format!("fault {fault}"),
     }
 }
 
@@ -292,10 +294,10 @@ pub(super) const fn settled(how: Settlement) -> &'static str {
     match how {
         Settlement::Cancelled => "cancelled by its caller",
         Settlement::Granted => "granted",
-        Settlement::Quarantined => "refused: too many nodes were in quarantine",
-        Settlement::Split => "refused: the votes were split",
-        Settlement::Taken => "refused: taken by another attempt",
-        Settlement::TooFewNodes => "refused: too few nodes answered",
-        Settlement::TooSlow => "refused: too little validity was left at T2",
+        Settlement::Quarantined => "failed: too many nodes were in quarantine",
+        Settlement::Split => "failed: the votes were split",
+        Settlement::Taken => "failed: taken by another attempt",
+        Settlement::TooFewNodes => "failed: too few nodes answered",
+        Settlement::TooSlow => "failed: too little validity was left at T2",
     }
 }

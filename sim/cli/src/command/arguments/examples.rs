@@ -20,7 +20,7 @@ Examples:
 pub(super) const REPLAY_EXAMPLES: &str = "\
 Examples:
   redlock-sim replay node-clock-jump --seed 0
-  redlock-sim replay pause-sweep::ours-before-deliver --seed 7 -v";
+  redlock-sim replay pause-sweep::this-client-stopped-before-deliver --seed 7 -v";
 
 pub(super) const CHECK_EXAMPLES: &str = "\
 Examples:

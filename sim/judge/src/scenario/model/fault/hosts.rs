@@ -5,6 +5,8 @@ use core::fmt;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::text;
+
 /// The hosts of a fault. In a file, a name or a list of names; the fault happens to all of them at
 /// once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,7 +14,15 @@ pub struct HostNames(pub Vec<String>);
 
 impl fmt::Display for HostNames {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0.join(", "))
+        formatter.write_str(&text::list(&self.0))
+    }
+}
+
+impl HostNames {
+    /// Returns the words that fit the number of names, such as the verb after them: `is` after one,
+    /// `are` after several.
+    pub(super) fn by_number<W>(&self, one: W, several: W) -> W {
+        if self.0.len() == 1 { one } else { several }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Descriptions of faults in words.
 
 use super::details::{Demotion, Flush, Restarting};
+use super::hosts::HostNames;
 use super::kinds::FaultKind;
 use crate::scenario::span::{SignedSpanRange, SpanRange};
 use crate::text;
@@ -10,42 +11,77 @@ impl FaultKind {
     #[must_use]
     pub fn summary(&self) -> String {
         match self {
-            Self::Attach(one) => format!("{} begins to follow its node", one.host),
+            Self::Attach(one) => {
+                let (begins, its) =
+                    one.host.by_number(("begins", "its node"), ("begin", "their nodes"));
+                format!("{} {begins} to follow {its}", one.host)
+            }
             Self::ClockJump(by) => {
-                format!("{}’s wall clock is set by {}", by.host, signed(by.by))
+                let is = by.host.by_number("is", "are");
+                format!("{} {is} set by {}", wall_clock(&by.host), signed(by.by))
             }
             Self::ClockRate(rate) => {
-                format!("{}’s clocks drift by {}", rate.host, text::percent(rate.ppm))
+                format!("{} drift by {}", clocks(&rate.host), text::percent(rate.ppm))
             }
             Self::ClockSlew(by) => {
-                format!("{}’s clocks are slewed by {}", by.host, signed(by.by))
+                format!("{} are slewed by {}", clocks(&by.host), signed(by.by))
             }
             Self::Delay(delay) => {
                 let (from, to) = (text::list(&delay.from), text::list(&delay.to));
                 format!("messages from {from} to {to} take {} longer", length(delay.by))
             }
             Self::Delete(one) => format!("an operator deletes the key on {}", one.host),
-            Self::Demote(it) => format!("{} becomes a replica{}", it.host, leader(it)),
-            Self::DiskStall(one) => format!("the disk of {} finishes no sync", one.host),
-            Self::Evict(one) => format!("{} evicts the key", one.host),
+            Self::Demote(it) => {
+                let becomes = it.host.by_number("becomes a replica", "become replicas");
+                format!("{} {becomes}{}", it.host, leader(it))
+            }
+            Self::DiskStall(one) => {
+                let disk = one.host.by_number("the disk", "no disk");
+                let finishes = one.host.by_number("finishes no sync", "finishes a sync");
+                format!("{disk} of {} {finishes}", one.host)
+            }
+            Self::Evict(one) => {
+                format!("{} {} the key", one.host, one.host.by_number("evicts", "evict"))
+            }
             Self::Failover(it) => format!("{} replaces {}", it.to, it.node),
-            Self::Flush(it) => format!("{}{} is flushed", database(it), it.host),
-            Self::Kill(it) => format!("{} is killed{}", it.host, aside(it)),
-            Self::MemoryFull(one) => format!("the memory of {} is full", one.host),
+            Self::Flush(it) => {
+                format!("{}{} {} flushed", database(it), it.host, it.host.by_number("is", "are"))
+            }
+            Self::Kill(it) => {
+                format!("{} {} killed{}", it.host, it.host.by_number("is", "are"), aside(it))
+            }
+            Self::MemoryFull(one) => {
+                format!("the memory of {} is full", one.host)
+            }
             Self::Partition(partition) => {
                 let [left, right] = &partition.between;
                 let arrow = if partition.one_way { "can send nothing to" } else { "cut off from" };
                 format!("{} {arrow} {}", text::list(left), text::list(right))
             }
-            Self::Pause(one) => format!("{} is stopped", one.host),
-            Self::Power(it) => format!("{} loses power{}", it.host, aside(it)),
-            Self::Shutdown(it) => format!("{} is shut down{}", it.host, aside(it)),
-            Self::Snapshot(one) => format!("{} writes a snapshot", one.host),
-            Self::SpuriousPush(one) => {
-                format!("{} pushes although the key has not changed", one.host)
+            Self::Pause(one) => format!("{} {} stopped", one.host, one.host.by_number("is", "are")),
+            Self::Power(it) => {
+                format!("{} {} power{}", it.host, it.host.by_number("loses", "lose"), aside(it))
             }
-            Self::Stall(one) => format!("{} executes nothing", one.host),
-            Self::Suspend(one) => format!("{} is suspended", one.host),
+            Self::Shutdown(it) => {
+                format!("{} {} shut down{}", it.host, it.host.by_number("is", "are"), aside(it))
+            }
+            Self::Snapshot(one) => {
+                format!(
+                    "{} {}",
+                    one.host,
+                    one.host.by_number("writes a snapshot", "write snapshots")
+                )
+            }
+            Self::SpuriousPush(one) => {
+                let pushes = one.host.by_number("pushes", "push");
+                format!("{} {pushes} although the key has not changed", one.host)
+            }
+            Self::Stall(one) => {
+                format!("{} {} nothing", one.host, one.host.by_number("executes", "execute"))
+            }
+            Self::Suspend(one) => {
+                format!("{} {} suspended", one.host, one.host.by_number("is", "are"))
+            }
             Self::Swap(it) => {
                 let [one, other] = it.databases;
                 format!("databases {one} and {other} of {} are swapped", it.host)
@@ -59,20 +95,21 @@ impl FaultKind {
     pub fn because(&self, id: &str, at: &str, span: &str) -> String {
         match self {
             Self::ClockJump(by) => {
-                let by_ns = signed(by.by);
-                format!("fault “{id}” moved {}’s wall clock by {by_ns} {at}", by.host)
+                let (clock, by_ns) = (wall_clock(&by.host), signed(by.by));
+                format!("fault “{id}” moved {clock} by {by_ns} {at}")
             }
             Self::ClockRate(rate) => {
-                let percent = text::percent(rate.ppm);
-                format!("fault “{id}” made {}’s clocks drift by {percent} {span}", rate.host)
+                let (clocks, percent) = (clocks(&rate.host), text::percent(rate.ppm));
+                format!("fault “{id}” made {clocks} drift by {percent} {span}")
             }
             Self::ClockSlew(by) => {
-                let by_ns = signed(by.by);
-                format!("fault “{id}” slewed {}’s clocks by {by_ns} {span}", by.host)
+                let (clocks, by_ns) = (clocks(&by.host), signed(by.by));
+                format!("fault “{id}” slewed {clocks} by {by_ns} {span}")
             }
             Self::Delete(one) => format!("fault “{id}” deleted the key on {} {at}", one.host),
             Self::Demote(it) => {
-                format!("fault “{id}” made {} a replica{} {span}", it.host, leader(it))
+                let replica = it.host.by_number("a replica", "replicas");
+                format!("fault “{id}” made {} {replica}{} {span}", it.host, leader(it))
             }
             Self::Evict(one) => format!("fault “{id}” evicted the key on {} {at}", one.host),
             Self::Failover(it) => {
@@ -81,7 +118,9 @@ impl FaultKind {
             Self::Flush(it) => format!("fault “{id}” flushed {}{} {at}", database(it), it.host),
             Self::Kill(it) => format!("fault “{id}” killed {} {at}{}", it.host, aside(it)),
             Self::Pause(one) => format!("fault “{id}” stopped {} {span}", one.host),
-            Self::Power(it) => format!("fault “{id}” cut {}’s power {at}{}", it.host, aside(it)),
+            Self::Power(it) => {
+                format!("fault “{id}” cut the power of {} {at}{}", it.host, aside(it))
+            }
             Self::Shutdown(it) => format!("fault “{id}” shut {} down {at}{}", it.host, aside(it)),
             Self::Stall(one) => format!("fault “{id}” stalled {} {span}", one.host),
             Self::Suspend(one) => format!("fault “{id}” suspended {} {span}", one.host),
@@ -99,6 +138,22 @@ impl FaultKind {
                 format!("fault “{id}” was active {span} ({})", self.summary())
             }
         }
+    }
+}
+
+/// Returns the wall clocks of `hosts`: `C’s wall clock`.
+fn wall_clock(hosts: &HostNames) -> String {
+    match &hosts.0[..] {
+        [one] => format!("{one}’s wall clock"),
+        _ => format!("the wall clocks of {hosts}"),
+    }
+}
+
+/// Returns all clocks of `hosts`.
+fn clocks(hosts: &HostNames) -> String {
+    match &hosts.0[..] {
+        [one] => format!("{one}’s clocks"),
+        _ => format!("the clocks of {hosts}"),
     }
 }
 
@@ -137,5 +192,21 @@ fn aside(it: &Restarting) -> &'static str {
         (true, false) => " behind a proxy",
         (false, true) => " and replaced by an empty server",
         (true, true) => " and replaced by an empty server behind a proxy",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::details::OneHost;
+    use super::*;
+
+    #[test]
+    fn words_fit_the_number_of_hosts() {
+        let hosts = |names: &[&str]| HostNames(names.iter().map(|&name| name.into()).collect());
+        let stall = |names: &[&str]| FaultKind::Stall(OneHost { host: hosts(names) }).summary();
+        assert_eq!(stall(&["A"]), "A executes nothing");
+        assert_eq!(stall(&["A", "B", "C"]), "A, B and C execute nothing");
+        assert_eq!(wall_clock(&hosts(&["C"])), "C’s wall clock");
+        assert_eq!(wall_clock(&hosts(&["A", "C"])), "the wall clocks of A and C");
     }
 }
