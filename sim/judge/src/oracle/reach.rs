@@ -9,19 +9,21 @@
 //! pauses between retransmissions double.
 //!
 //! Histories do not record connections. A client may have closed a connection once it has waited
-//! for an answer for longer than its patience. It has lost the connection if a partition resets it
-//! or the node's process ends. Dialling again requires that answers pass. After a silent partition
+//! for an answer for longer than its patience. It has lost the connection if a partition resets it,
+//! the node's process ends, or the node was no master. Dialling again requires that answers pass. After a silent partition
 //! the connection may be half open, until an answer shows that it works. If the node's process ends
 //! meanwhile, the client does not hear of it, and requests on that connection are lost.
 
 mod cuts;
+mod links;
 
-use self::cuts::{Aftermath, Cut, Nodes, Severed, across, both};
+use self::cuts::{Aftermath, Cut, Nodes, Severed};
+use self::links::{patience_ns, round_trips_ns};
 use super::ground::NEVER;
 use super::setting::Setting;
 use crate::history::{ClientId, CommandId, FaultId, Id, NodeId, NodeIds};
 use crate::ids::{IdVec, PerClient, PerNode};
-use crate::scenario::{Connections, Fault, Scenario, SpanRange};
+use crate::scenario::{Fault, Scenario};
 
 /// Twice the first pause between retransmissions: the extra time on top of the doubled pauses.
 const RETRANSMISSION_NS: u64 = 400_000_000;
@@ -329,7 +331,9 @@ impl Reach {
             for node in nodes.iter() {
                 match cut.connections {
                     Severed::No => {}
-                    Severed::Closed => self.lost_connection(client, node, at_ns),
+                    Severed::Closed | Severed::ClosedThroughout => {
+                        self.lost_connection(client, node, at_ns);
+                    }
                     Severed::HalfOpen => {
                         let connection = &mut self.connections[client][node];
                         connection.works_since_ns = NEVER;
@@ -352,6 +356,12 @@ impl Reach {
             Aftermath::Fixed(felt_ns) => felt_ns,
         };
         let over_ns = at_ns.saturating_add(felt_ns);
+        let cut = *cut;
+        if cut.connections == Severed::ClosedThroughout {
+            for (client, nodes) in cut.either_way.iter() {
+                nodes.iter().for_each(|node| self.lost_connection(client, node, at_ns));
+            }
+        }
         self.either_way.heal(&cut.either_way, over_ns);
         self.requests.heal(&cut.requests, over_ns);
     }
@@ -373,30 +383,4 @@ impl Reach {
             *since_ns = at_ns.max(1);
         }
     }
-}
-
-/// Returns the time for which each client waits for an answer before it closes the connection.
-fn patience_ns(scenario: &Scenario, setting: &Setting) -> PerClient<u64> {
-    PerClient::from_fn(|client| {
-        let connections = scenario.client(client).and_then(|client| client.connections);
-        // Each command has a connection of its own: the next command has to dial a new one at once.
-        if connections == Some(Connections::FreshPerCommand) { 0 } else { setting.give_up_ns }
-    })
-}
-
-fn round_trips_ns(scenario: &Scenario, setting: &Setting) -> PerClient<PerNode<u64>> {
-    let there_and_back = |delay: SpanRange| delay.max.0.saturating_mul(2);
-    let usual = there_and_back(scenario.cluster.network.delay);
-    let mut round_trips_ns = PerClient::filled(PerNode::filled(usual));
-    for link in &scenario.cluster.links {
-        let [one, other] = &link.between;
-        let there = (across(scenario, setting, one, other), across(scenario, setting, other, one));
-        let linked = both(there.0, there.1);
-        for (round_trips_ns, nodes) in round_trips_ns.values_mut().zip(linked.values()) {
-            for node in nodes.iter() {
-                round_trips_ns[node] = there_and_back(link.delay);
-            }
-        }
-    }
-    round_trips_ns
 }

@@ -28,6 +28,8 @@ pub(super) struct Cut {
 pub(super) enum Severed {
     No,
     Closed,
+    /// Closed, and so are those that clients open before its end.
+    ClosedThroughout,
     /// Perhaps, and no end knows.
     HalfOpen,
 }
@@ -58,7 +60,7 @@ impl Cut {
             // A demoted node executes nothing, and clients close their connections.
             FaultKind::Demote(it) => {
                 let refused = all_clients(&it.host);
-                Self::new(refused, refused, Severed::Closed, Aftermath::Fixed(0))
+                Self::new(refused, refused, Severed::ClosedThroughout, Aftermath::Fixed(0))
             }
             // A node whose disk hangs may answer nothing.
             FaultKind::DiskStall(it) => {

@@ -2,6 +2,7 @@
 //! after a node was unreachable.
 
 mod clocks;
+mod demoted;
 mod half_open;
 mod late;
 
