@@ -69,7 +69,9 @@ fn committed_pages_are_those_of_the_runs() {
     let rendered = gallery::render(&played, &PAGES).expect("the gallery can be drawn");
     let svg = picture::sweep_svg(&picture::cells(&results, &["pause-sweep"]));
     let readme = std::fs::read_to_string(README).expect("there is a README");
-    let fresh = with_table(&readme, &report::readme_table(&results));
+    let table = report::readme_table(&results);
+    assert!(!table.contains("not played"), "a row of the README's table names no case\n{table}");
+    let fresh = with_table(&readme, &table);
     if blesses() {
         let differences = gallery::bless(Path::new(GALLERY), &rendered).expect("it can be written");
         print!("{differences}");

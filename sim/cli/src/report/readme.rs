@@ -95,14 +95,14 @@ const LINES: [Line; 13] = [
         assumption: "no client's wall clock is set (C1) §",
         scenario: "client-wall-clock-set-back",
         literal: "the-literal-algorithm-on-a-clock-that-cannot-be-set",
-        ours: "ours",
+        ours: "this-client",
         fenced: "-",
     },
     Line {
         assumption: "no client's host sleeps (C8) §",
         scenario: "suspend-defeats-step-3",
         literal: "the-literal-algorithm-on-a-clock-that-counts-sleep",
-        ours: "ours",
+        ours: "this-client",
         fenced: "-",
     },
     Line {
@@ -121,7 +121,8 @@ const ASPECTS: [(&str, &[Property]); 3] = [
     ("resource", &[Property::NoLostUpdate, Property::FencedOrder]),
 ];
 
-/// Renders the table in Markdown. A missing case, or one that was not played, shows as `–`.
+/// Renders the table in Markdown. A cell that has no case shows `–`, one whose case was not played says
+/// so.
 #[must_use]
 pub fn readme_table(results: &[CaseResult]) -> String {
     let mut table = String::from(
@@ -131,6 +132,7 @@ pub fn readme_table(results: &[CaseResult]) -> String {
     for line in LINES {
         let cell = |slug: &str| {
             let name = match slug {
+                "-" => return String::from("–"),
                 "" => String::from(line.scenario),
                 slug => format!("{}::{slug}", line.scenario),
             };
@@ -151,7 +153,7 @@ pub fn readme_table(results: &[CaseResult]) -> String {
 /// Summarises the verdicts of a case in a few words.
 fn verdict(results: &[CaseResult], name: &str) -> String {
     let Some(result) = results.iter().find(|it| it.engine == "event" && it.name() == name) else {
-        return String::from("–");
+        return String::from("not played");
     };
     let told = ASPECTS.iter().filter_map(|(aspect, properties)| {
         let about = |it: &&PropertyResult| properties.contains(&it.property);
