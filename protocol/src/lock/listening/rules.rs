@@ -235,9 +235,9 @@ impl Listening {
         let listens = self.more_at.is_some() && !self.registered.is_empty();
         let is_asking =
             !self.asked.is_empty() || !self.to_look.is_empty() || self.put_off.is_some();
-        if self.awake.is_some() || listens || is_asking || self.is_sound(now) {
+        if self.awake.is_some() || listens || self.is_sound(now) {
             self.pace_at = None;
-        } else if self.pace_at.is_none() {
+        } else if self.pace_at.is_none() && !is_asking {
             let mut interval = self.paced(now);
             if self.away.len() > self.nodes.tolerated() {
                 // An attempt would ask no node. Nodes that come back get a look.
@@ -268,7 +268,8 @@ impl Listening {
                 let free_at = if is_free { Some(now) } else { self.sights.free_at(now) };
                 let free_at = free_at.filter(|_| !is_asking);
                 let more_at = self.more_at.filter(|_| !is_asking);
-                [free_at, more_at, self.pace_at, self.silent_until()]
+                let pace_at = self.pace_at.filter(|_| !is_asking);
+                [free_at, more_at, pace_at, self.silent_until()]
             }
         };
         others.into_iter().chain([put_off]).flatten().min()

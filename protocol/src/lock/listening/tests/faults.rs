@@ -187,6 +187,18 @@ fn a_change_is_news_however_long_the_wait_was() {
 }
 
 #[test]
+fn pushes_without_a_change_put_no_attempt_off() {
+    let mut split = split_for_long();
+    attempts_while_split(&mut split, 9_000);
+    let mut attempts = 0;
+    for _ in 0..60 {
+        registered(&split.0).into_iter().for_each(|index| split.0.push(index));
+        attempts += attempts_while_split(&mut split, 50);
+    }
+    assert!((2..10).contains(&attempts), "{attempts}: about one in a second");
+}
+
+#[test]
 fn a_hanging_node_does_not_delay_the_reports_of_others() {
     let (mut world, _) = asleep_for(30_000);
     let anchor = registered(&world)[0];
