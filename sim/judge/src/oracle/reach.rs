@@ -10,9 +10,10 @@
 //!
 //! Histories do not record connections. A client may have closed a connection once it has waited
 //! for an answer for longer than its patience. It has lost the connection if a partition resets it,
-//! the node's process ends, or the node was no master. Dialling again requires that answers pass. After a silent partition
-//! the connection may be half open, until an answer shows that it works. If the node's process ends
-//! meanwhile, the client does not hear of it, and requests on that connection are lost.
+//! the node's process ends, or the node was no master. Dialling again requires that answers pass.
+//! After a silent partition the connection may be half open, until an answer shows that it works.
+//! If the node's process ends meanwhile, the client does not hear of it, and requests on that
+//! connection are lost.
 
 mod cuts;
 mod links;
