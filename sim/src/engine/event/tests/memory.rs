@@ -100,7 +100,7 @@ fn a_demotion_keeps_a_node_out_for_a_quarantine_and_no_longer() {
         "",
         "a-promise-about-restarts-covers-no-demotion",
         "filled-again-by-its-own-former-replica",
-        "resynchronised-in-part-and-ours",
+        "resynchronised-in-part-and-this-client",
     ] {
         for events in play_case("demoted-on-a-live-connection", DEMOTED, slug) {
             let from_ns = eligible_from(&events, 1, 2).expect("it counts again");
