@@ -182,8 +182,8 @@ impl Sheet<'_, '_> {
         let Some(arrived_ns) = flight.arrived_ns else {
             let end = (far - side.1 * 3, sent.1 + STEP);
             self.svg.line(&format!("{class} lost"), sent, end);
-            self.labels.push(("cross", (end.0, end.1 + 4 * PX), String::from("✕")));
-            self.labels.push((side.0, (far + side.1, end.1 + 3 * PX), label));
+            self.label("cross", (end.0, end.1 + 4 * PX), String::from("✕"));
+            self.label(side.0, (far + side.1, end.1 + 3 * PX), label);
             return;
         };
         let arrived = (far, self.rows.y(arrived_ns));
@@ -191,7 +191,7 @@ impl Sheet<'_, '_> {
         self.svg.line(&format!("{class}{late} tip"), sent, arrived);
         let suffix = if flight.is_late { ", late" } else { "" };
         let label = format!("{label}{suffix}");
-        self.labels.push((side.0, (far + side.1, arrived.1 + 3 * PX), label));
+        self.label(side.0, (far + side.1, arrived.1 + 3 * PX), label);
         match flight.answered_ns {
             Some(Some(answered_ns)) => {
                 let back = (near, self.rows.y(answered_ns));
@@ -200,10 +200,21 @@ impl Sheet<'_, '_> {
             Some(None) => {
                 let end = (far + (near - far) * 2 / 5, arrived.1 + STEP);
                 self.svg.line(&format!("{class} lost reply"), arrived, end);
-                self.labels.push(("cross", (end.0, end.1 + 4 * PX), String::from("✕")));
+                self.label("cross", (end.0, end.1 + 4 * PX), String::from("✕"));
             }
             None => {}
         }
+    }
+
+    /// Adds a label, below those that are already there.
+    fn label(&mut self, class: &'static str, (x, mut y): (i64, i64), label: String) {
+        while let Some(there) = self.labels.iter().find(|it| (it.0, it.1) == (class, (x, y))) {
+            if there.2 == label {
+                return;
+            }
+            y += 10 * PX;
+        }
+        self.labels.push((class, (x, y), label));
     }
 
     fn class(&self, flight: &Flight<'_>) -> String {

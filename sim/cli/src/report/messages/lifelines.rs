@@ -57,7 +57,7 @@ fn fault_windows(sheet: &mut Sheet<'_, '_>) {
             }
             let y = sheet.rows.y(at_ns);
             sheet.svg.line("fault", (72 * PX, y), (WIDTH, y));
-            sheet.labels.push(("fault end", (WIDTH, y - 3 * PX), label));
+            sheet.label("fault end", (WIDTH, y - 3 * PX), label);
         }
     }
 }
@@ -108,14 +108,14 @@ fn leases(sheet: &mut Sheet<'_, '_>) {
             for (at_ns, word) in [(belief.from_ns, begins), (belief.to_ns, "end of belief in")] {
                 if (sheet.rows.begin_ns()..=sheet.rows.end_ns()).contains(&at_ns) {
                     let y = sheet.rows.y(at_ns) + 3 * PX;
-                    sheet.labels.push((class, (x + aside, y), format!("{word} {name}")));
+                    sheet.label(class, (x + aside, y), format!("{word} {name}"));
                 }
             }
         }
         for (at_ns, word) in settled_extensions(attempt) {
             if (sheet.rows.begin_ns()..=sheet.rows.end_ns()).contains(&at_ns) {
                 let y = sheet.rows.y(at_ns) + 3 * PX;
-                sheet.labels.push((class, (x + aside, y), format!("{word} {name}")));
+                sheet.label(class, (x + aside, y), format!("{word} {name}"));
             }
         }
         for section in &attempt.sections {
@@ -143,7 +143,7 @@ fn absences(sheet: &mut Sheet<'_, '_>) {
         bar(sheet, "away", (x, 18 * PX), (away.from.at_ns, to_ns), word);
         if (sheet.rows.begin_ns()..=sheet.rows.end_ns()).contains(&away.from.at_ns) {
             let y = sheet.rows.y(away.from.at_ns) + STEP - 3 * PX;
-            sheet.labels.push(("l end", (x - 12 * PX, y), word.to_owned()));
+            sheet.label("l end", (x - 12 * PX, y), word.to_owned());
         }
     }
 }
