@@ -50,7 +50,7 @@ const DRIFT: u32 = 100;
 /// Shortest interval between attempts while no majority answers looks.
 const NODES_AWAY: Duration = Duration::from_millis(100);
 
-/// Attempts in a row, without any news of a key, after which the use no longer wakes by itself: the
+/// Attempts in a row, without any news (see `hear_news`), after which the use no longer wakes by itself: the
 /// intervals between its attempts grow.
 const RESTLESS: u32 = 8;
 
@@ -128,7 +128,7 @@ pub(crate) struct Listening {
     /// Number of pushes in a row that came without a change, and the look that they put off.
     idle_pushes: u32,
     put_off: Option<(NodeIndex, BootInstant)>,
-    /// Number of attempts since a key was last seen to change or end.
+    /// Number of attempts since the last news (see `hear_news`).
     restless: u32,
     /// The last attempt met keys of others: looks show when they are gone.
     is_contended: bool,

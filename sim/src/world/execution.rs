@@ -95,10 +95,10 @@ impl World {
         if self.plan.has_replicas() {
             self.cluster.note_written(server, connection);
         }
-        // The commands of a deposed master do not count as the node's.
         let leaves_key = match kind {
             CommandKind::Greet => false,
             CommandKind::Introduce => true,
+            // The commands of a deposed master do not count as the node's.
             _ => role == Role::Deposed,
         };
         if let Some(value) = value.filter(|_| leaves_key) {

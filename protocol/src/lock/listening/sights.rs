@@ -42,11 +42,7 @@ impl Sights {
 
     /// Returns the nodes whose key is missing or expired at `now`.
     pub(super) fn free(&self, now: BootInstant) -> NodeMask {
-        self.which(|sight| match sight {
-            Sight::Free => true,
-            Sight::Held(until) => until <= now,
-            Sight::Unseen => false,
-        })
+        self.which(|sight| sight == Sight::Free).union(self.expired(now))
     }
 
     /// Returns the nodes that had a key, which has expired by `now`.

@@ -203,7 +203,7 @@ impl<'a> Timeline<'a> {
     }
 
     /// Returns the segments of the clock that measures the attempt.
-    fn clock_of(&self, attempt: &Attempt) -> &[Segment] {
+    pub(super) fn clock_of(&self, attempt: &Attempt) -> &[Segment] {
         let host = self.scenario.client_host(attempt.id.client);
         self.clocks.get(&(host, attempt.clock)).map_or(&[][..], Vec::as_slice)
     }

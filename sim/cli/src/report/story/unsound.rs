@@ -121,9 +121,7 @@ fn over(timeline: &Timeline<'_>, attempt: &Attempt, decided: Moment) -> Option<C
 
 /// Returns the reading of the attempt's clock at `at_ns`.
 pub(super) fn reading(timeline: &Timeline<'_>, attempt: &Attempt, at_ns: u64) -> Option<u64> {
-    let host = timeline.scenario.client_host(attempt.id.client);
-    let segments = timeline.clocks.get(&(host, attempt.clock))?;
-    let segment = segments.iter().rfind(|it| it.true_ns <= at_ns)?;
+    let segment = timeline.clock_of(attempt).iter().rfind(|it| it.true_ns <= at_ns)?;
     Some(segment.local_at(at_ns))
 }
 

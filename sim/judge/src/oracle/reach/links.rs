@@ -1,4 +1,4 @@
-//! What the scenario says about connections and messages between clients and nodes.
+//! Patience of each client, and round trips between clients and nodes without faults.
 
 use super::super::setting::Setting;
 use super::cuts::{across, both};

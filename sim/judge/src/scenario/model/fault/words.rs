@@ -143,18 +143,16 @@ impl FaultKind {
 
 /// Returns the wall clocks of `hosts`: `C’s wall clock`.
 fn wall_clock(hosts: &HostNames) -> String {
-    match &hosts.0[..] {
-        [one] => format!("{one}’s wall clock"),
-        _ => format!("the wall clocks of {hosts}"),
-    }
+    owned(hosts, hosts.by_number("wall clock", "wall clocks"))
 }
 
-/// Returns all clocks of `hosts`.
+/// Returns all clocks of `hosts`: `C’s clocks`.
 fn clocks(hosts: &HostNames) -> String {
-    match &hosts.0[..] {
-        [one] => format!("{one}’s clocks"),
-        _ => format!("the clocks of {hosts}"),
-    }
+    owned(hosts, "clocks")
+}
+
+fn owned(hosts: &HostNames, what: &str) -> String {
+    hosts.by_number(format!("{hosts}’s {what}"), format!("the {what} of {hosts}"))
 }
 
 /// Returns a duration, or two between which it is drawn: `5 ms to 3 s`.
