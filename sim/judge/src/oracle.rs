@@ -277,7 +277,7 @@ impl Oracle {
         }
         match kind {
             EventKind::NodeUp { incarnation: 0, .. } if facts.now_ns == 0 => {}
-            EventKind::NodeUp { .. } => facts.reach.node_up(node, facts.now_ns),
+            EventKind::NodeUp { .. } => facts.restarted(node),
             EventKind::NodeDown { .. } => facts.reach.node_down(node),
             EventKind::NodeStalled { .. } => facts.reach.node_stalled(node),
             _ => facts.reach.node_unstalled(node, facts.now_ns),

@@ -29,6 +29,9 @@ pub(super) struct Facts {
     pub reach: Reach,
     /// Host whose wall clock expires the keys on each node: the node's master.
     masters: PerNode<HostId>,
+    /// Time of the last restart of each node, or of the last failover to another master; 0 if there
+    /// was none.
+    restarted_ns: PerNode<u64>,
     /// Number of the next command: one more than the largest number seen.
     pub next_command: CommandId,
     /// Eligibility of each node's votes for each client.
@@ -70,6 +73,7 @@ impl Facts {
             keys: Keys::new(),
             reach,
             masters: first_masters(),
+            restarted_ns: PerNode::filled(0),
             next_command: CommandId(0),
             eligible: ALL_ELIGIBLE,
             told_eligibility: false,
@@ -91,6 +95,7 @@ impl Facts {
         self.keys.reset(self.setting.nodes, clients);
         self.reach.reset();
         self.masters = first_masters();
+        self.restarted_ns.first_mut(self.setting.nodes).fill(0);
         self.next_command = CommandId(0);
         if core::mem::take(&mut self.told_eligibility) {
             self.eligible = ALL_ELIGIBLE;
@@ -186,11 +191,30 @@ impl Facts {
         self.reading(self.master(node), ClockKind::Wall)
     }
 
+    /// Records that a new process of `node` answers.
+    pub(super) fn restarted(&mut self, node: NodeId) {
+        self.restarted_ns[node] = self.now_ns;
+        self.reach.node_up(node, self.now_ns);
+    }
+
+    /// Returns true if `node`, which voted for `id`, had restarted before its vote, and less than the
+    /// longest TTL before T1: it may have forgotten a lease that was not over.
+    pub(super) fn may_have_forgotten(&self, id: AttemptId, node: NodeId) -> bool {
+        let (Some(attempt), Some(key)) = (self.leases.get(id), self.leases.key(id, node)) else {
+            return false;
+        };
+        let restarted_ns = self.restarted_ns[node];
+        restarted_ns != 0
+            && restarted_ns <= key.set_ns
+            && attempt.began_ns < restarted_ns.saturating_add(self.setting.quarantine_ns)
+            && !self.setting.silent.contains(node)
+    }
+
     /// Makes `host` the master of `node`.
     pub(super) fn failed_over(&mut self, node: NodeId, host: HostId) {
         if self.setting.has_node(node) && self.setting.has_host(host) {
             self.masters[node] = host;
-            self.reach.node_up(node, self.now_ns);
+            self.restarted(node);
         }
     }
 

@@ -4,7 +4,7 @@ use super::client_rates::ClientRates;
 use super::ground::MS_NS;
 use crate::history::{ClientId, ClientIds, HostId, Id, NodeId, NodeIds};
 use crate::ids::{CLIENTS_MAX, NODES_MAX, PerClient, PerNode};
-use crate::scenario::{Client, Drift, FaultKind, Scenario, Span, Start, WORKER};
+use crate::scenario::{Client, Drift, FaultKind, RestartGuard, Scenario, Span, Start, WORKER};
 
 /// Minimum time after which a client gives up a silent connection; the time is four node timeouts
 /// if that is more.
@@ -93,6 +93,9 @@ pub(super) struct Setting {
     pub silent: NodeIds,
     /// True if the rates of all clocks are within half the drift, and no fault changes a clock.
     pub steady: bool,
+    /// Time for which a node does not vote after each restart; 0 if a restart guard says otherwise,
+    /// or clocks are not steady.
+    pub quarantine_ns: u64,
     /// True if connections are open when the run begins.
     pub warm: bool,
     /// Nodes that each client locks on.
@@ -153,6 +156,8 @@ impl Setting {
         let is_further = |names: &PerNode<u8>| names.values().any(|count| *count > 0);
         let progress_ns =
             [drift_ns, MS_NS, retry_ns, attempt_ns].into_iter().fold(ttl_ns, u64::saturating_add);
+        let steady = has_steady_clocks(scenario);
+        let is_quarantined = scenario.lock.restart_guard == RestartGuard::Quarantine && steady;
         Self {
             nodes,
             probe: scenario.probe(),
@@ -178,7 +183,8 @@ impl Setting {
             notice_ns: rates.longest_ns(slack_ns + 2 * round_trip_ns + 3 * sync_ns + 2 * IDLE_NS),
             proxied: proxied(scenario),
             silent: proxied(scenario) | swapped(scenario),
-            steady: has_steady_clocks(scenario),
+            steady,
+            quarantine_ns: if is_quarantined { ttl_ns } else { 0 },
             warm: scenario.cluster.connections == Start::Warm,
             members: PerClient::from_fn(|client| scenario.members(client).into_iter().collect()),
             names_twice: further_names.values().any(is_further),

@@ -17,7 +17,10 @@
 //! read less than the old deadline, and the clock still reads less now. The new deadline is at most
 //! T1 of the round + its TTL − drift, and is not yet reached (counterexamples E1, E3, E4, E5).
 //!
-//! Of clients of this project more is asked. No node votes that was in quarantine at T1 (K3). A lease
+//! Of clients of this project more is asked. No node votes that was in quarantine at T1, as far as the
+//! client knows, and under the guard `Quarantine` none that has restarted, or failed over, less than the
+//! longest TTL before T1 (K3); this is judged in true time, where no clock is faster or slower than the
+//! drift allows. A lease
 //! is not delivered with less time left than `min-validity`. An extension does not shorten its lease,
 //! and does not keep it for longer than the scenario allows (E8). No extension, and no SET that sets
 //! a missing key again, is written once the lease is over (E7).
@@ -122,7 +125,9 @@ fn is_sound(facts: &Facts, id: AttemptId, t2_local_ns: u64, deadline_local_ns: u
         || deadline_local_ns <= expiry_ns.saturating_sub(attempt.drift_ns);
     let has_time_left = t2_local_ns < deadline_local_ns && !attempt.over_when_decided;
     let was_in_quarantine = |node: NodeId| {
-        !attempt.eligible_since_answer.contains(node) && !facts.is_eligible(id, node)
+        let was_eligible =
+            attempt.eligible_since_answer.contains(node) || facts.is_eligible(id, node);
+        !was_eligible || facts.may_have_forgotten(id, node)
     };
     let counts_quarantined =
         facts.setting.is_ours(id.client) && attempt.granted_by.iter().any(was_in_quarantine);

@@ -5,7 +5,7 @@ use super::tale::{C1, MS, Tale, node};
 use crate::history::{EventKind, OpKind};
 use crate::oracle::Judgement;
 use crate::scenario::Property::SoundGrant;
-use crate::scenario::Span;
+use crate::scenario::{RestartGuard, Span};
 
 #[test]
 fn an_extension_that_shortens_its_lease_is_unsound() {
@@ -115,4 +115,32 @@ fn a_node_that_was_in_quarantine_at_t1_does_not_vote() {
     assert_eq!(judged(9_000, &[1_000]), Judgement::Holds, "its vote waited for an introduction");
     assert_eq!(judged(1_000, &[9_000]), Judgement::Holds, "it has lost its keys since its vote");
     assert_eq!(judged(9_000, &[1_000, 9_000]), Judgement::Holds, "both");
+}
+
+#[test]
+fn a_node_that_may_have_forgotten_a_lease_does_not_vote() {
+    let judged = |change: fn(&mut Tale), restarts_ms: u64| {
+        let mut tale = Tale::new();
+        change(&mut tale);
+        tale.at(restarts_ms).tell(EventKind::NodeUp { node: node('A'), incarnation: 1 });
+        tale.at(10_100).begins(C1).at(10_101).sets(C1, "ABC").at(10_102);
+        tale.decides(C1, "ABC").delivers(C1).finds(SoundGrant)
+    };
+    assert!(judged(|_| {}, 101).is_violated());
+    assert_eq!(judged(|_| {}, 100), Judgement::Holds, "every lease of that time is over");
+    let promised = |it: &mut Tale| it.scenario.lock.restart_guard = RestartGuard::Durable;
+    assert_eq!(judged(promised, 101), Judgement::Holds);
+    let unsteady = |it: &mut Tale| {
+        it.with_fault("clock-jump = { host = 'A', by = '1s' }");
+    };
+    assert_eq!(judged(unsteady, 101), Judgement::Holds, "its uptime may be wrong");
+}
+
+#[test]
+fn a_restart_after_the_vote_does_not_matter() {
+    let mut tale = Tale::new();
+    tale.at(100).begins(C1).at(101).sets(C1, "ABC").at(102);
+    tale.tell(EventKind::NodeUp { node: node('A'), incarnation: 1 });
+    tale.at(103).decides(C1, "ABC").delivers(C1);
+    assert_eq!(tale.finds(SoundGrant), Judgement::Holds);
 }
