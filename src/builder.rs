@@ -104,7 +104,7 @@ impl Builder {
     /// certificates are always verified, and the client speaks RESP3 with servers that do
     /// (`?protocol=resp3` changes nothing).
     ///
-    /// The nodes must be independent masters, an odd number of them, at most nine. Every client
+    /// The nodes must be independent masters, at most nine; they should be an odd number. Every client
     /// must be given the same nodes.
     pub fn nodes<S: Into<String>>(mut self, nodes: impl IntoIterator<Item = S>) -> Self {
         self.nodes = nodes.into_iter().map(Into::into).collect();
@@ -237,7 +237,7 @@ impl Builder {
 
     /// Sets a provider of credentials, for passwords that expire: tokens of a cloud's IAM or Entra ID,
     /// secrets of Vault. It is asked at each new connection to a node, after the connection is open;
-    /// the URLs have no credentials then.
+    /// the URLs must then have none.
     ///
     /// ```
     /// use redlock_client::{Credentials, NodeName, Redlock};

@@ -26,9 +26,9 @@
 //! all or one of several locks (module [`many`]). The directory `examples` has example programs;
 //! the module [`guide`] has guides for developers and operators.
 //!
-//! Print errors with `{error}`: the text says what is wrong, on which node, and what to do. A `main`
-//! that returns a `Result` prints the fields of the error instead; the examples show a `main` that
-//! prints the text.
+//! Print errors with `{error}`: the text says what is wrong; that of an acquisition has each node's
+//! answer, too. A `main` that returns a `Result` prints the fields of the error instead; the examples
+//! show a `main` that prints the text.
 //!
 //! # What it guarantees
 //!
@@ -80,7 +80,7 @@
 //! | That a released lock is free at once on every node: a release may be lost with the node's data, or reach the node late. The key then expires with its TTL. | D10 `phantom-lock` |
 //! | That nodes whose clocks were set back expire keys in time. | C4 `node-clocks-set-back` |
 //! | That nested acquisitions do not block each other. Two clients that each hold the lock that the other one waits for wait until a `wait` or a lease is over. Acquire such locks together ([`Redlock::acquire_all`]). | – |
-//! | Order among clients. Tasks that share one [`Redlock`] queue, first in, first out; separate clients compete. | L1 `split-vote` |
+//! | Order among clients. Tasks that share one [`Redlock`] queue, first in, first out, except acquisitions with a limit of attempts ([`Acquire::attempts`], [`Redlock::try_acquire`]), which do not queue; separate clients compete. | L1 `split-vote` |
 //!
 //! If two simultaneous holders would be a disaster, let the *resource* check: a version, a
 //! compare-and-set, or a token of its own (F1 `monotonic-token`). `examples/fenced_sqlite.rs` uses
@@ -102,8 +102,8 @@
 //!
 //! | level | events |
 //! | --- | --- |
-//! | `warn` | a node that is unreachable or whose votes do not count, the first extension that fails, a lease that is lost |
-//! | `info` | the end of each of these problems |
+//! | `warn` | a node that is unreachable or whose votes do not count, two nodes that are one server, the first extension that fails (also after one that succeeded), a lease that is lost; at [`Builder::build`], an even number of nodes and a `fleet_max_ttl` of an hour or more |
+//! | `info` | a node that can be reached again or whose votes count again, a lease that is extended again |
 //! | `debug` | attempts, leases, extensions, releases |
 //! | `trace` | commands and their replies |
 //!
