@@ -8,7 +8,7 @@ use crate::error::{OptionError, TtlError};
 use crate::restart_guard::RestartGuard;
 
 /// Longest accepted TTL: ten years. A longer one is taken for a mistake.
-pub(crate) const TTL_MAX: Duration = Duration::from_secs(10 * 366 * 86_400);
+const TTL_MAX: Duration = Duration::from_secs(10 * 366 * 86_400);
 
 /// Settings that apply to every acquisition, unless the acquisition overrides them.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +53,21 @@ impl Settings {
             return Err(OptionError::MinValidity { min_validity, worth_at_most, ttl });
         }
         Ok(())
+    }
+
+    /// Rejects a `fleet_max_ttl` that no TTL can have.
+    pub(crate) fn validate_fleet_max_ttl(&self) -> Result<(), OptionError> {
+        let fleet_max_ttl = self.fleet_max_ttl;
+        let why = if fleet_max_ttl.is_zero() {
+            TtlError::Zero
+        } else if fleet_max_ttl > TTL_MAX {
+            TtlError::Absurd
+        } else if fleet_max_ttl <= self.drift.of(fleet_max_ttl) {
+            TtlError::WithinDrift
+        } else {
+            return Ok(());
+        };
+        Err(OptionError::FleetMaxTtl { fleet_max_ttl, why })
     }
 
     /// Rejects a TTL that Redis or the fleet cannot keep.

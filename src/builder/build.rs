@@ -8,10 +8,10 @@ use crate::client::Redlock;
 use crate::credentials::NodeProvider;
 use crate::driver::Driver;
 use crate::environment::{Endpoint, TokioEnvironment};
-use crate::error::{BuildError, OptionError, TtlError};
+use crate::error::{BuildError, OptionError};
 use crate::observe::{self, Observers};
 use crate::restart_guard::RestartGuard;
-use crate::settings::{Settings, TTL_MAX};
+use crate::settings::Settings;
 use redlock_protocol::{Drift, LinkConfig, MAX_NODES, NodeCount, NodeIndex};
 
 impl Builder {
@@ -43,10 +43,8 @@ impl Builder {
             connect_timeout: self.connect_timeout,
             guards: self.guards(nodes)?,
         };
+        settings.validate_fleet_max_ttl()?;
         settings.validate(ttl, settings.min_validity(ttl))?;
-        if fleet_max_ttl > TTL_MAX {
-            return Err(OptionError::Ttl { ttl: fleet_max_ttl, why: TtlError::Absurd }.into());
-        }
         let connect_timeout = self.connect_timeout;
         if !(CONNECT_TIMEOUT_MIN..=CONNECT_TIMEOUT_MAX).contains(&connect_timeout) {
             return Err(OptionError::ConnectTimeout { connect_timeout }.into());
@@ -116,9 +114,9 @@ impl Builder {
         let mut endpoints: Vec<Endpoint> = Vec::with_capacity(self.nodes.len());
         for (place, url) in self.nodes.iter().enumerate() {
             let mut endpoint: Endpoint = url.parse()?;
-            if endpoints.iter().any(|other| other.is_same_node(&endpoint)) {
+            if let Some(first) = endpoints.iter().position(|other| other.is_same_node(&endpoint)) {
                 let endpoint = endpoint.to_string();
-                return Err(BuildError::DuplicateNode { place, endpoint });
+                return Err(BuildError::DuplicateNode { first, second: place, endpoint });
             }
             if let Some(provider) = &self.credentials {
                 if endpoint.has_credentials() {

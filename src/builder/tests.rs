@@ -44,6 +44,19 @@ fn a_ttl_that_redis_or_the_fleet_cannot_keep_is_refused() {
 }
 
 #[test]
+fn a_fleet_max_ttl_that_no_ttl_can_have_is_refused_by_name() {
+    for (fleet_max_ttl, why) in [
+        (Duration::ZERO, TtlError::Zero),
+        (2 * MS, TtlError::WithinDrift),
+        (Duration::MAX, TtlError::Absurd),
+    ] {
+        let refusal = OptionError::FleetMaxTtl { fleet_max_ttl, why };
+        assert_eq!(refused(builder().ttl(SECOND).fleet_max_ttl(fleet_max_ttl)), refusal.into());
+        assert!(refusal.to_string().starts_with("a fleet_max_ttl of "), "{refusal}");
+    }
+}
+
+#[test]
 fn a_node_timeout_must_be_small_against_the_ttl() {
     let with = |node_timeout| builder().ttl(SECOND).node_timeout(node_timeout).build();
     assert!(with(249 * MS).is_ok());
@@ -73,7 +86,9 @@ fn a_canary_needs_a_name_that_a_key_can_have() {
 fn one_node_twice_and_ten_nodes_are_refused() {
     let twice = builder().nodes(["redis://a", "redis://b", "redis://A:6379"]);
     let endpoint = String::from("redis://a:6379");
-    assert_eq!(refused(twice), BuildError::DuplicateNode { place: 2, endpoint });
+    let refusal = BuildError::DuplicateNode { first: 0, second: 2, endpoint };
+    assert!(refusal.to_string().starts_with("nodes 0 and 2, counted from 0, are the same server"));
+    assert_eq!(refused(twice), refusal);
     let ten = (0..10).map(|place| format!("redis://n{place}"));
     assert_eq!(refused(builder().nodes(ten)), BuildError::TooManyNodes(10));
 }
@@ -97,8 +112,9 @@ fn drift_can_be_widened_only() {
         assert_eq!(refused(builder().drift(share_ppm, constant)), refusal.into());
     }
     assert!(builder().drift(10_000, 2 * MS).build().is_ok());
-    let (ttl, why) = (10 * SECOND, TtlError::WithinDrift);
-    assert_eq!(refused(builder().drift(1_000_000, 2 * MS)), OptionError::Ttl { ttl, why }.into());
+    let (fleet_max_ttl, why) = (30 * SECOND, TtlError::WithinDrift);
+    let refusal = OptionError::FleetMaxTtl { fleet_max_ttl, why };
+    assert_eq!(refused(builder().drift(1_000_000, 2 * MS)), refusal.into());
     assert!(builder().drift(20_000, 2 * MS).min_validity(9_797 * MS).build().is_ok());
     assert!(builder().drift(20_000, 2 * MS).min_validity(9_798 * MS).build().is_err());
 }

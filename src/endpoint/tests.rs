@@ -68,6 +68,8 @@ fn user_and_password_are_decoded() {
 fn an_invalid_endpoint_is_refused_by_name() {
     for (url, expected) in [
         ("a:6379", EndpointError::Scheme),
+        (" redis://a", EndpointError::Space),
+        ("redis://a\n", EndpointError::Space),
         ("http://a", EndpointError::Scheme),
         ("redis+sentinel://a", EndpointError::Group),
         ("redis-cluster://a", EndpointError::Group),

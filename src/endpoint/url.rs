@@ -30,6 +30,9 @@ struct Query<'a> {
 }
 
 pub(super) fn parse(url: &str) -> Result<Endpoint, EndpointError> {
+    if url.trim() != url {
+        return Err(EndpointError::Space);
+    }
     let (name, rest) = url.split_once("://").ok_or(EndpointError::Scheme)?;
     let scheme = scheme(name)?;
     if let Some((_, fragment)) = rest.split_once('#') {

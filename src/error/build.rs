@@ -13,14 +13,16 @@ use crate::config::variable_of;
 pub enum BuildError {
     /// Credentials both in the URL of a node and from a provider.
     #[error(
-        "node {place} (`{endpoint}`) has credentials in its URL, and there is a provider of credentials: use only one of the two"
+        "node {place} (`{endpoint}`), counted from 0, has credentials in its URL, and there is a provider of \
+         credentials: use only one of the two"
     )]
     CredentialsTwice { place: usize, endpoint: String },
-    /// Two URLs of the same server.
+    /// Two URLs of the same server, at two places of the list.
     #[error(
-        "node {place} (`{endpoint}`) is configured twice: its vote would count twice; name each server once"
+        "nodes {first} and {second}, counted from 0, are the same server (`{endpoint}`): its vote would count \
+         twice; name each server once"
     )]
-    DuplicateNode { place: usize, endpoint: String },
+    DuplicateNode { first: usize, second: usize, endpoint: String },
     /// A URL that is not valid; shown without credentials.
     #[error("the node `{url}`: {why}")]
     Endpoint { url: String, why: EndpointError },
@@ -70,6 +72,9 @@ pub enum OptionError {
     /// A lock without a name.
     #[error("the resource name is empty")]
     EmptyResource,
+    /// A `fleet_max_ttl` that no TTL can have.
+    #[error("a fleet_max_ttl of {fleet_max_ttl:?}: {why}")]
+    FleetMaxTtl { fleet_max_ttl: Duration, why: TtlError },
     /// A keep-alive limit that ends before the lease needs an extension.
     #[error("a keep-alive limit of {at_most:?}: must be longer than the TTL of {ttl:?}")]
     KeepAlive { at_most: Duration, ttl: Duration },
@@ -94,7 +99,10 @@ pub enum OptionError {
     #[error("a semaphore of {permits} permits; 1 to {most} are allowed")]
     Permits { permits: usize, most: usize },
     /// A lock with the name of the key that identifies the nodes.
-    #[error("the resource has the name of the canary (`Builder::canary_key`)")]
+    #[error(
+        "the resource has the name of the canary: choose another name for it, or for the canary \
+         (`Builder::canary_key`)"
+    )]
     ResourceIsCanary,
     /// A name of a lock that is too long.
     #[error("a resource name of {bytes} bytes; at most {most} are allowed")]
@@ -181,6 +189,9 @@ pub enum EndpointError {
     /// The scheme is unknown.
     #[error("expected `redis://host:port`, `rediss://host:port` or `unix:///path`")]
     Scheme,
+    /// The URL begins or ends with a space, a tab or a line break.
+    #[error("remove the spaces and line breaks before and after the URL")]
+    Space,
 }
 
 /// Fault in a time to live.
@@ -197,9 +208,7 @@ pub enum TtlError {
     #[error("not a whole number of milliseconds")]
     SubMillisecond,
     /// The lease would be over when it begins.
-    #[error(
-        "not longer than the allowance for drift (1 % and 2 ms, unless `Builder::drift` widened it)"
-    )]
+    #[error("not longer than the allowance for drift, which is at least 1 % and 2 ms")]
     WithinDrift,
     /// Zero, which servers refuse.
     #[error("must be above zero")]

@@ -231,7 +231,7 @@ fn loss_of_one_lease_is_the_loss_of_the_set() {
     let lost = leases.lost();
     let loss = world.block_on(lost.clone());
     assert_eq!((loss.resource(), *loss.error()), (&b"b"[..], LostReason::DeadlinePassed));
-    assert_eq!(loss.to_string(), "lock `b`: the lease's deadline has passed");
+    assert_eq!(loss.to_string(), "lock `b`: the lease's deadline has passed, or is too near");
     assert_eq!(world.poll(&mut lost.clone()), Some(loss.clone()), "a latch");
     assert_eq!(leases.check(Duration::ZERO), Err(loss.clone()));
     assert_eq!(world.block_on(leases.guard(pending::<()>())), Err(loss));
@@ -295,8 +295,8 @@ fn impossible_sets_of_locks_are_refused_and_send_nothing() {
         ),
         (
             redlock.acquire_all(["redlock-client:canary", "a"]),
-            "lock `redlock-client:canary`: the resource has the name of the canary \
-             (`Builder::canary_key`)"
+            "lock `redlock-client:canary`: the resource has the name of the canary: choose another \
+             name for it, or for the canary (`Builder::canary_key`)"
                 .into(),
         ),
         (
