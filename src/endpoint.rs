@@ -92,7 +92,6 @@ impl Endpoint {
     }
 
     /// Returns true if the connection uses TLS.
-    #[cfg(feature = "tls")]
     pub(crate) fn is_tls(&self) -> bool {
         self.tls
     }

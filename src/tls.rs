@@ -163,7 +163,9 @@ impl Security {
 
     /// Performs the TLS handshake on `stream`.
     pub(crate) async fn secure(&self, stream: Box<dyn Stream>) -> io::Result<Box<dyn Stream>> {
-        Ok(Box::new(self.connector.connect(self.name.clone(), stream).await?))
+        let secured = self.connector.connect(self.name.clone(), stream).await;
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("TLS: {error}"));
+        Ok(Box::new(secured.map_err(named)?))
     }
 }
 

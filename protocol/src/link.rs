@@ -238,7 +238,7 @@ impl Link {
         let answered = match self.pipeline.front() {
             Some(front) if self.written > 0 && front.is_answered_by(reply) => *front,
             _ => {
-                self.reset(GivenUp::NoAnswer, now, notes);
+                self.reset(GivenUp::Mismatch, now, notes);
                 return None;
             }
         };

@@ -52,7 +52,8 @@ struct Unanswered {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) reply: Reply,
-    /// Text of an error reply, in printable form.
+    /// Text of an error reply, in printable form. With `Reply::Nil` to a SET, that of the reply in
+    /// place of the key's holder.
     pub(super) error: Option<Arc<str>>,
 }
 
@@ -160,7 +161,7 @@ impl Pipeline {
                 Err(why) => (Reply::Error, Some(why)),
             },
             (Op::Set { .. }, _) => match (of_set(command.form, frame)?, frame) {
-                (Reply::Error, Frame::Error(text)) => (Reply::Error, Some(text)),
+                (reply, Frame::Error(text)) => (reply, Some(text)),
                 (reply, _) => (reply, None),
             },
             // A key of another type.
@@ -184,7 +185,8 @@ impl Pipeline {
             let same = last_error.as_ref().filter(|error| error.as_bytes() == text);
             same.cloned().unwrap_or_else(|| endpoint.printable(text, command.op.token()))
         });
-        if let Some(error) = &error {
+        // A refusal of one key is no error of the node.
+        if let Some(error) = error.as_ref().filter(|_| reply != Reply::Nil) {
             *last_error = Some(Arc::clone(error));
         }
         let answer = Answer { reply, error };

@@ -2,24 +2,36 @@
 
 use core::task::{Context, Poll};
 use core::time::Duration;
+use std::sync::Arc;
 
 #[cfg(feature = "testing")]
 use redlock_protocol::LockId;
-use redlock_protocol::{Ballot, BootInstant, NodeIndex, NodeMask};
+use redlock_protocol::{Ballot, BootInstant, NodeIndex, NodeMask, ResourceId};
 
 use super::{Driver, State, Waiter};
 use crate::error::{AcquireError, AcquireErrorKind, LostReason, NodeAnswer, NodeVerdict};
 use crate::health::{Health, NodeHealth};
 
 impl Driver {
-    /// Returns each node's answer to an attempt; empty if there was none.
-    pub(super) fn node_answers(&self, state: &State, ballot: Option<Ballot>) -> Vec<NodeAnswer> {
+    /// Returns each node's answer to an attempt on `resource`; empty if there was none.
+    pub(super) fn node_answers(
+        &self,
+        state: &State,
+        resource: ResourceId,
+        ballot: Option<Ballot>,
+    ) -> Vec<NodeAnswer> {
         let Some(ballot) = ballot else {
             return Vec::new();
         };
-        let answer = |node| {
+        let answer = |node: NodeIndex| {
             let (verdict, after) = ballot.of(node);
-            self.node_answer(state, node, verdict.into(), after)
+            let mut answer = self.node_answer(state, node, verdict.into(), after);
+            if answer.verdict == NodeVerdict::Taken {
+                let hidden = state.nodes[node.get()].hidden_holder.as_ref();
+                let hidden = hidden.filter(|(hidden, _)| *hidden == resource);
+                answer.error = hidden.map(|(_, error)| Arc::clone(error));
+            }
+            answer
         };
         state.machine.nodes().iter().map(answer).collect()
     }
@@ -39,13 +51,13 @@ impl Driver {
         verdict: NodeVerdict,
         after: Duration,
     ) -> NodeAnswer {
-        let error = state.nodes[node.get()].last_error.clone();
         NodeAnswer {
             place: node.get(),
             node: self.endpoint(node).to_string(),
             verdict,
             after,
-            error,
+            error: state.nodes[node.get()].last_error.clone(),
+            standing: state.machine.standing(node, state.clock).into(),
         }
     }
 

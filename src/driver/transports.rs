@@ -4,7 +4,7 @@ use core::task::Context;
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use redlock_protocol::{BootInstant, GivenUp, NodeIndex, Op, Reply, RunId};
+use redlock_protocol::{BootInstant, GivenUp, NodeIndex, Op, Reply, ResourceId, RunId};
 
 use super::names::Names;
 use super::pipeline::{Answer, Pipeline};
@@ -28,6 +28,9 @@ pub(super) struct Node {
     pub(super) last_error: Option<Arc<str>>,
     /// Instant at which that error was read.
     pub(super) error_at: BootInstant,
+    /// Last resource whose holder the node did not show with its refusal, and the error that it
+    /// sent instead.
+    pub(super) hidden_holder: Option<(ResourceId, Arc<str>)>,
     /// True if the node was in quarantine at the last check.
     pub(super) quarantined: bool,
     /// The server's process, according to the last introduction on the connection `epoch`.
@@ -170,8 +173,16 @@ impl Driver {
     /// Passes the reply to the oldest command on the connection `epoch` to `node` to the machines.
     fn answered(&self, state: &mut State, node: NodeIndex, epoch: u32, op: Op, answer: Answer) {
         let Answer { reply, error } = answer;
-        if error.is_some() {
-            state.nodes[node.get()].error_at = state.clock;
+        let entry = &mut state.nodes[node.get()];
+        match (op, error) {
+            (Op::Set { resource, .. }, Some(error)) if reply == Reply::Nil => {
+                entry.hidden_holder = Some((resource, error));
+            }
+            (_, Some(_)) => entry.error_at = state.clock,
+            (Op::Set { resource, .. }, None) => {
+                entry.hidden_holder.take_if(|(hidden, _)| *hidden == resource);
+            }
+            _ => {}
         }
         // The clock was read after the reply was, and again for every attempt that has begun since.
         let now = state.clock;
@@ -219,10 +230,19 @@ impl Driver {
     /// Closes the connection to `node` on the machine's order.
     pub(super) fn reset(&self, state: &mut State, node: NodeIndex, why: GivenUp) {
         let why = match why {
+            GivenUp::NoAnswer if self.is_speechless_tls(state, node) => {
+                "no answer in time; the URL demands TLS: check that the port speaks it"
+            }
             GivenUp::NoAnswer => NO_ANSWER,
+            GivenUp::Mismatch => "an answer that matches no command",
             GivenUp::NotServing => "the server is a replica, or is loading its data",
         };
         self.disconnect(state, node, Some(Arc::from(why)));
+    }
+
+    /// Returns true if the URL of `node` demands TLS, and its handshake is not finished.
+    fn is_speechless_tls(&self, state: &State, node: NodeIndex) -> bool {
+        !state.nodes[node.get()].connected && self.endpoint(node).is_tls()
     }
 
     fn hear_closed(
@@ -325,28 +345,49 @@ mod tests {
         }
     }
 
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// A client of one node with a connect timeout of a second.
+    fn driver_of(url: &str, clock: &Arc<Clock>) -> Driver {
+        let link = LinkConfig {
+            node_timeout: SECOND / 20,
+            connect_timeout: SECOND,
+            restart_guard: RestartGuard::Quarantine,
+            fleet_max_ttl: 10 * SECOND,
+            drift: Drift::default(),
+            introduction_max_age: SECOND,
+        };
+        let endpoints = vec![url.parse().unwrap()];
+        let observers = Observers::new(Vec::new(), &endpoints);
+        let environment = Arc::clone(clock) as Arc<dyn Environment>;
+        Driver::new(environment, observers, endpoints, Box::from(*b"canary"), &[link])
+    }
+
+    #[test]
+    fn a_dial_without_an_answer_names_tls_if_the_url_demands_it() {
+        let error_of = |url| {
+            let clock = Arc::new(Clock::default());
+            let driver = driver_of(url, &clock);
+            driver.turn(|state, now| state.machine.connect(now));
+            *clock.0.lock().unwrap() += SECOND;
+            driver.turn(|state, now| state.machine.handle_timeout(now));
+            driver.health().nodes[0].last_error.clone().expect("the dial has failed")
+        };
+        assert_eq!(&*error_of("redis://a"), NO_ANSWER);
+        #[cfg(feature = "tls")]
+        assert!(error_of("rediss://a").contains("the URL demands TLS"));
+    }
+
     #[test]
     fn the_late_end_of_an_old_connection_leaves_the_new_one() {
-        let second = Duration::from_secs(1);
         let clock = Arc::new(Clock::default());
-        let link = LinkConfig {
-            node_timeout: second / 20,
-            connect_timeout: second,
-            restart_guard: RestartGuard::Quarantine,
-            fleet_max_ttl: 10 * second,
-            drift: Drift::default(),
-            introduction_max_age: second,
-        };
-        let endpoints = vec!["redis://a".parse().unwrap()];
-        let observers = Observers::new(Vec::new(), &endpoints);
-        let environment = Arc::clone(&clock) as Arc<dyn Environment>;
-        let driver = Driver::new(environment, observers, endpoints, Box::from(*b"canary"), &[link]);
+        let driver = driver_of("redis://a", &clock);
         let node = NodeIndex::new(0);
         let context = Context::from_waker(Waker::noop());
         driver.turn(|state, now| state.machine.connect(now));
         let old = driver.orders(node, None, None, &context).epoch.expect("dialled");
         driver.closed(node, old, Arc::from("refused"));
-        *clock.0.lock().unwrap() += second;
+        *clock.0.lock().unwrap() += SECOND;
         driver.turn(|state, now| state.machine.handle_timeout(now));
         let new = driver.orders(node, None, None, &context).epoch.expect("dialled again");
         driver.connected(node, new, false);

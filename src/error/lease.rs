@@ -47,7 +47,7 @@ impl fmt::Display for LostReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Closed => "the client was closed",
-            Self::DeadlinePassed => "the lease's deadline has passed",
+            Self::DeadlinePassed => "the lease's deadline has passed, or is too near",
             Self::KeepAliveEnded => "the keep-alive limit of the lease is reached",
             Self::KeepAliveFailed => {
                 "too few nodes confirmed the extensions that keep the lease alive"
@@ -193,6 +193,7 @@ mod tests {
 
     use super::*;
     use crate::error::NodeVerdict;
+    use crate::health::Standing;
 
     #[test]
     fn outcomes_name_the_nodes_that_have_not_confirmed() {
@@ -201,6 +202,7 @@ mod tests {
             node: node.into(),
             verdict: NodeVerdict::Silent,
             after: Duration::ZERO,
+            standing: Standing::NotKnown,
             error: error.map(Into::into),
         };
         let nodes = vec![answer(0, "redis://a:6379", None), answer(2, "redis://c:6379", Some("x"))];

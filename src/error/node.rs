@@ -4,8 +4,10 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
+use crate::health::Standing;
+
 /// Reason for the end of a connection whose node did not answer.
-pub(crate) const NO_ANSWER: &str = "no answer in time, or an answer that matches no command";
+pub(crate) const NO_ANSWER: &str = "no answer in time";
 
 /// One node's part in an attempt that failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,7 +69,7 @@ impl fmt::Display for NodeVerdict {
             Self::NotAsked => "not asked: no connection accepted the command",
             Self::Pending => "still pending when the attempt was decided",
             Self::Granted => "granted",
-            Self::NotCounted => "granted, but its vote does not count",
+            Self::NotCounted => "granted, but not counted",
             Self::Taken => "taken",
             Self::Error => "error",
             Self::Silent => "no answer in time",
@@ -88,27 +90,57 @@ pub struct NodeAnswer {
     /// Time from the start of the attempt to the verdict; zero if there was no attempt or no
     /// answer.
     pub after: Duration,
-    /// Last error of the node or its connection, as the server or system worded it.
+    /// Last error of the node or its connection, as the server or system worded it. With
+    /// [`NodeVerdict::Taken`] only an error that kept the node from showing the key's holder.
     pub error: Option<Arc<str>>,
+    /// Standing of the node when the answer was reported.
+    pub(crate) standing: Standing,
 }
 
 impl fmt::Display for NodeAnswer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { node, verdict, after, .. } = self;
         match verdict {
-            _ if after.is_zero() => write!(formatter, "{node} {verdict}")?,
+            NodeVerdict::NotCounted => {
+                formatter.write_str(node)?;
+                formatter.write_str(" granted")?;
+                self.write_after(formatter)?;
+                write!(formatter, ", not counted: {}", self.why_not_counted())?;
+            }
+            NodeVerdict::Silent if !after.is_zero() => {
+                write!(formatter, "{node} no answer within {after:.1?}")?;
+            }
             NodeVerdict::NotAsked | NodeVerdict::Pending => write!(formatter, "{node} {verdict}")?,
-            NodeVerdict::Silent => write!(formatter, "{node} no answer within {after:.1?}")?,
-            _ => write!(formatter, "{node} {verdict} after {after:.1?}")?,
+            _ => {
+                write!(formatter, "{node} {verdict}")?;
+                self.write_after(formatter)?;
+            }
         }
-        let is_silent = *verdict == NodeVerdict::Silent;
-        let is_fault = !matches!(verdict, NodeVerdict::Granted | NodeVerdict::Taken);
-        match self.error.as_deref() {
-            Some(NO_ANSWER) if is_silent => {
+        match (self.error.as_deref(), verdict) {
+            (None, _) | (_, NodeVerdict::Granted) => Ok(()),
+            (Some(NO_ANSWER), NodeVerdict::Silent) => {
                 formatter.write_str(" (the connection was closed because of that)")
             }
-            Some(error) if is_fault => write!(formatter, " ({error})"),
-            _ => Ok(()),
+            (Some(error), NodeVerdict::Taken) => {
+                write!(formatter, ", by a holder that it does not show ({error})")
+            }
+            (Some(error), _) => write!(formatter, " ({error})"),
+        }
+    }
+}
+
+impl NodeAnswer {
+    /// Writes the time of the verdict, if there is one.
+    fn write_after(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.after.is_zero() { Ok(()) } else { write!(formatter, " after {:.1?}", self.after) }
+    }
+
+    /// Returns the reason why a vote was not counted, in words.
+    fn why_not_counted(&self) -> String {
+        match self.standing {
+            Standing::Quarantined(left) => format!("in quarantine for another {left:.1?}"),
+            Standing::NotKnown => "a replica, or a node that must introduce itself again".into(),
+            Standing::Counts => "in quarantine when the attempt began".into(),
         }
     }
 }
@@ -119,11 +151,13 @@ mod tests {
 
     #[test]
     fn an_answer_says_everything_once() {
-        let shown = |verdict, after_ms, error: Option<&str>| {
+        let answer = |verdict, after_ms, error: Option<&str>| {
             let (node, after) = (String::from("a"), Duration::from_millis(after_ms));
-            NodeAnswer { place: 0, node, verdict, after, error: error.map(Into::into) }.to_string()
+            let (error, standing) = (error.map(Into::into), Standing::Counts);
+            NodeAnswer { place: 0, node, verdict, after, error, standing }
         };
-        use NodeVerdict::{Error, Granted, NotAsked, Pending, Silent};
+        let shown = |verdict, after_ms, error| answer(verdict, after_ms, error).to_string();
+        use NodeVerdict::{Error, Granted, NotAsked, NotCounted, Pending, Silent, Taken};
         let closed = "(the connection was closed because of that)";
         assert_eq!(shown(Silent, 0, None), "a no answer in time");
         assert_eq!(
@@ -137,5 +171,14 @@ mod tests {
         assert_eq!(shown(Pending, 0, None), "a still pending when the attempt was decided");
         assert_eq!(shown(Error, 2, Some("OOM")), "a error after 2.0ms (OOM)");
         assert_eq!(shown(Granted, 2, Some("earlier")), "a granted after 2.0ms");
+        assert_eq!(shown(Taken, 2, None), "a taken after 2.0ms");
+        let hidden = "a taken after 2.0ms, by a holder that it does not show (WRONGTYPE)";
+        assert_eq!(shown(Taken, 2, Some("WRONGTYPE")), hidden);
+        let began = "a granted after 2.0ms, not counted: in quarantine when the attempt began";
+        assert_eq!(shown(NotCounted, 2, None), began);
+        let standing = Standing::Quarantined(Duration::from_secs(30));
+        let quarantined = NodeAnswer { standing, ..answer(NotCounted, 0, None) };
+        let left = "a granted, not counted: in quarantine for another 30.0s";
+        assert_eq!(quarantined.to_string(), left);
     }
 }

@@ -6,6 +6,7 @@ use crate::error::{
     AcquireError, AcquireErrorKind, Closed, ExtendError, ExtendErrorKind, NodeAnswer, NodeVerdict,
     ResourceError,
 };
+use crate::health::Standing;
 
 /// For tests; with the feature `testing`.
 impl AcquireError {
@@ -48,7 +49,8 @@ impl NodeAnswer {
     /// Returns an answer without a time and without an error; both are fields.
     #[must_use]
     pub fn of(place: usize, node: impl Into<String>, verdict: NodeVerdict) -> Self {
-        Self { place, node: node.into(), verdict, after: Duration::ZERO, error: None }
+        let (after, error, standing) = (Duration::ZERO, None, Standing::NotKnown);
+        Self { place, node: node.into(), verdict, after, error, standing }
     }
 }
 

@@ -138,6 +138,31 @@ fn an_error_shows_the_answer_of_each_node() {
 }
 
 #[test]
+fn an_error_in_place_of_the_holder_is_shown() {
+    let world = World::new();
+    let all = ["a", "b", "c", "d", "e"];
+    for place in all {
+        world.node(place, |node| {
+            node.version = Some("7.0.15");
+            node.habit = Habit::Says(b"-WRONGTYPE a list\r\n".to_vec());
+        });
+    }
+    let redlock = world.client();
+    let error = world.block_on(redlock.try_acquire("res")).unwrap_err();
+    assert_eq!(error.kind(), AcquireErrorKind::TooFewNodes);
+    let said = ":6379 taken, by a holder that it does not show (WRONGTYPE a list)";
+    assert!(error.to_string().contains(said), "{error}");
+    for place in all {
+        world.node(place, |node| {
+            node.habit = Habit::Answers;
+            node.set("res", "somebody");
+        });
+    }
+    let error = world.block_on(redlock.try_acquire("res")).unwrap_err();
+    assert!(!error.to_string().contains("WRONGTYPE"), "{error}");
+}
+
+#[test]
 fn quarantine_reports_its_end_and_a_long_wait_outlasts_it() {
     let world = World::new();
     world.each_node(|node| node.uptime_s = 1);

@@ -81,7 +81,9 @@ pub enum Command {
 /// Reason why a connection is given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GivenUp {
-    /// No answer came in time, or an answer did not fit its command.
+    /// An answer did not fit its command.
+    Mismatch,
+    /// No connection opened, or no answer came, in time.
     NoAnswer,
     /// The node is a replica, or is loading its data.
     NotServing,

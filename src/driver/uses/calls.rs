@@ -30,14 +30,14 @@ impl Driver {
             let State { uses, machine, names, .. } = state;
             let entry = uses.of(lock);
             if let Stage::GaveUp(kind) = entry.stage {
-                let (attempts, ballot) = (entry.failures, entry.ballot);
+                let (resource, attempts, ballot) = (entry.resource, entry.failures, entry.ballot);
                 let retry_at = match kind {
                     AcquireErrorKind::Quarantined => machine.quorum_from(),
                     AcquireErrorKind::Taken => entry.taken_until,
                     _ => None,
                 };
                 uses.table.remove(&lock);
-                let nodes = self.node_answers(state, ballot);
+                let nodes = self.node_answers(state, resource, ballot);
                 let error = AcquireError::new(kind).after_attempts(attempts, nodes);
                 return Poll::Ready(Err(error.until(retry_at.map(|at| at.since(now)))));
             }
