@@ -28,7 +28,8 @@ pub enum ExtendErrorKind {
     TooFewNodes,
     /// The lease has reached its limit of extensions.
     TooMany,
-    /// The answers came too late: at the old deadline or after it.
+    /// The answers came too late: at the old deadline or after it. Observers and metrics have this
+    /// kind. A call that fails for it returns [`ExtendErrorKind::Lost`], because the lease is over.
     TooSlow,
     /// The new deadline would not be later than the present one.
     WouldShorten,
@@ -111,7 +112,10 @@ impl fmt::Display for ExtendError {
                 "this client sends more than its connections accept (run fewer tasks at once, or use a \
                  longer node timeout)"
             }
-            ExtendErrorKind::TooFewNodes => "too few nodes confirmed that they still had the key",
+            ExtendErrorKind::TooFewNodes => {
+                "too few nodes confirmed in time that they still had the key (finish before the deadline, \
+                 which is unchanged, or extend again; `Redlock::health` has the nodes' errors)"
+            }
             ExtendErrorKind::TooMany => "the limit of extensions is reached (`Builder::extensions_max`)",
             ExtendErrorKind::TooSlow => "the nodes answered after the lease had ended",
             ExtendErrorKind::WouldShorten => "the lease would not end later than it does now",
