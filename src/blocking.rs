@@ -21,7 +21,7 @@
 //! # }
 //! ```
 //!
-//! Names and defaults are those of the asynchronous client. Three things differ:
+//! Names and defaults are those of the asynchronous client. These things differ:
 //!
 //! - Call [`Acquire::block`] where asynchronous code uses `.await`.
 //! - **Nothing can drop a thread's work when its lease is over.** There is no `guard`, and
@@ -29,6 +29,7 @@
 //!   effect. Another thread can wait for the end of the lease with [`Lost::wait`].
 //! - Every function that waits parks its thread. In asynchronous code use [`crate::Redlock`]: a
 //!   parked executor runs no other task. (The lease itself is not affected.)
+//! - There is no `tokio_deadline`, and a [`LeaseSet`] has no `iter`.
 //!
 //! The client's thread ends with the process. Call [`Lease::release`] or [`Redlock::close`] before
 //! the process ends; otherwise the keys of a dropped lease may stay until they expire.
@@ -47,7 +48,7 @@ use self::park::block_on;
 use crate::builder::Builder;
 use crate::error::{AcquireError, BuildError, Closed};
 use crate::health::Health;
-use crate::inspect::Inspection;
+use crate::inspect::{Inspection, LockInspection};
 use crate::many::Resources;
 use crate::resource::Resource;
 
@@ -131,6 +132,20 @@ impl Redlock {
     #[must_use]
     pub fn inspect(&self) -> Inspection {
         block_on(self.inner.inspect())
+    }
+
+    /// Reads the key of `resource` on every node, to show people who holds the lock. See
+    /// [`Redlock::inspect_lock`](crate::Redlock::inspect_lock) of the asynchronous client.
+    #[must_use]
+    pub fn inspect_lock<'a>(&self, resource: impl Into<Resource<'a>>) -> LockInspection {
+        block_on(self.inner.inspect_lock(resource))
+    }
+
+    /// Deletes the keys in `seen`, each only if it still has the same value. Returns the state of
+    /// the lock afterwards. **It takes the lock away from a holder that may be at work**: see
+    /// [`Redlock::break_lock`](crate::Redlock::break_lock) of the asynchronous client.
+    pub fn break_lock(&self, seen: &LockInspection) -> LockInspection {
+        block_on(self.inner.break_lock(seen))
     }
 
     /// Ends every lease and acquisition of this client and all its clones, and blocks until every

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use redlock_client::blocking::{Lease, LeaseSet, Lost, LostAny, Redlock, Semaphore};
-use redlock_client::{AcquireErrorKind, KeepAlive, LostReason, Released, WithError};
+use redlock_client::{AcquireErrorKind, Holding, KeepAlive, LostReason, Released, WithError};
 
 use crate::world::{SECOND, TTL, World};
 
@@ -57,6 +57,19 @@ fn a_taken_lock_is_refused() {
     let redlock = client(&world);
     let refused = aside(&world, || redlock.try_acquire("res").block());
     assert_eq!(refused.unwrap_err().kind(), AcquireErrorKind::Taken);
+}
+
+#[test]
+fn a_holder_is_shown_and_its_lock_broken() {
+    let world = World::new();
+    let redlock = client(&world);
+    let lease = aside(&world, || redlock.acquire("res").block()).unwrap();
+    world.settle();
+    let seen = aside(&world, || redlock.inspect_lock("res"));
+    let is_shown = |holding| matches!(holding, Holding::Held { value, nodes: 5, .. } if value == lease.owner().as_bytes());
+    assert!(is_shown(seen.holding()), "{seen:?}");
+    let after = aside(&world, || redlock.break_lock(&seen));
+    assert_eq!((after.holding(), world.holders("res")), (Holding::Free, 0));
 }
 
 #[test]
