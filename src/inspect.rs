@@ -74,8 +74,7 @@ pub struct NodeReport {
     /// Time for which the node has certainly lost no data, according to its canary; `None` if the
     /// server does not let this user have a canary.
     pub memory_age: Option<Duration>,
-    /// True if the server reports a loss of keys at once; `None` if this user has no right to test
-    /// it.
+    /// True if the server reports a loss of keys at once; `None` if it refused a command of the test.
     pub tells_losses: Option<bool>,
     /// Time for which the server keeps its replication backlog without a replica
     /// (`repl-backlog-ttl`).
@@ -89,6 +88,8 @@ pub struct NodeReport {
     pub refused: Vec<(&'static str, Arc<str>)>,
     /// Error of the server, if it has no canary.
     pub canary_refused: Option<Arc<str>>,
+    /// Error of the server if `tells_losses` is `None`.
+    pub(crate) test_refused: Option<Arc<str>>,
     pub(crate) introduction: Option<Introduction>,
     /// The node's wall clock at the client's instant zero.
     pub(crate) epoch_us: Option<i64>,

@@ -1,5 +1,7 @@
 //! Findings drawn from the nodes' reports.
 
+mod words;
+
 use core::fmt;
 use core::time::Duration;
 
@@ -45,7 +47,7 @@ pub struct Finding {
     pub severity: Severity,
     /// Places of the nodes concerned; empty if the finding concerns all of them together.
     pub places: Vec<usize>,
-    /// Description of the finding and the remedy, in words.
+    /// Description of the finding, and the remedy if something is to be done, in words.
     pub text: String,
 }
 
@@ -99,8 +101,7 @@ pub(super) fn judge(
                 judge_knowledge(node, report, settings, &mut find);
             }
             Err(error) => {
-                let text = format!("{} cannot be reached: {error}", node.node);
-                find(Severity::Warning, &[node.place], text);
+                find(Severity::Warning, &[node.place], words::unreachable(&node.node, error));
             }
         }
     }
@@ -142,7 +143,8 @@ fn judge_membership(nodes: &[NodeInspection], find: &mut Find<'_>) {
     }
     let count = nodes.len();
     if count == 1 {
-        let text = "one node: while it is away there is no lock.";
+        let text =
+            "one node: while it is away there is no lock. Use three or five where that matters.";
         find(Severity::Note, &[], text.into());
     } else if count.is_multiple_of(2) {
         let text = format!(
@@ -166,7 +168,7 @@ fn judge_node(node: &NodeInspection, report: &NodeReport, find: &mut Find<'_>) {
         find(Severity::Error, &place, text);
     }
     for (command, error) in &report.refused {
-        let text = format!("{name} refused {command}: {error}");
+        let text = format!("{name} refused {command}: {}", words::with_remedy(error));
         find(Severity::Error, &place, text);
     }
     if let Some(policy) = report.eviction.as_deref().filter(|&policy| policy != "noeviction") {
@@ -201,27 +203,19 @@ fn judge_knowledge(
         return;
     }
     if let Some(error) = &report.canary_refused {
-        let text = format!(
-            "{name} does not let this user keep a canary ({error}): keys that are lost without a restart, by \
-             FLUSHALL or a failover, go unnoticed. Grant the user the rights of docs/operations.md."
-        );
-        find(Severity::Warning, &place, text);
+        find(Severity::Warning, &place, words::no_canary(name, error));
     }
     if report.tells_losses == Some(false) {
         let text = format!(
-            "{name} does not report lost keys, so that a loss is noticed with the next introduction only, \
-             and waiters poll this node, because it does not push changes. \
-             Reports need RESP3, the right to CLIENT TRACKING, a version that does not crash when tracking, \
+            "{name} does not report lost keys, because it pushes no changes: a lease notices a loss only at its \
+             first read, an extension or a new connection, and waiters poll this node. \
+             Pushes need RESP3, the right to CLIENT TRACKING, a version that does not crash when tracking, \
              and no proxy that drops pushes."
         );
         find(Severity::Note, &place, text);
     }
-    if report.tells_losses.is_none() {
-        let text = format!(
-            "{name} was not tested for pushes, full memory and a disk that cannot be written, because this user \
-             may not use the key redlock-client:inspect. Grant the user the rights of docs/operations.md."
-        );
-        find(Severity::Note, &place, text);
+    if let Some(error) = &report.test_refused {
+        find(Severity::Note, &place, words::not_tested(name, error));
     }
     let quarantine = quarantine(settings.fleet_max_ttl, settings.drift);
     if let Some(ttl) = report.backlog_ttl.filter(|it| !it.is_zero() && *it < quarantine) {
@@ -240,8 +234,10 @@ fn judge_memory(node: &NodeInspection, report: &NodeReport, find: &mut Find<'_>)
     match (node.restart_guard, report.appends, report.fsync.as_deref()) {
         (RestartGuard::Durable, Some(true), Some("always")) => {}
         (RestartGuard::Durable, Some(true), None) => {
-            let text =
-                format!("{name} is promised to be durable, but its appendfsync cannot be read.");
+            let text = format!(
+                "{name} is promised to be durable, but its appendfsync cannot be read. Grant the user \
+                 `+config|get`."
+            );
             find(Severity::Warning, &place, text);
         }
         (RestartGuard::Durable, ..) => {

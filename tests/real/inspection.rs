@@ -10,6 +10,8 @@ pub(crate) const TESTS: &[Test] = &[
     on_tokio!(one_server_under_two_names_is_found),
     on_tokio!(settings_that_make_keys_vanish_are_found),
     on_tokio!(missing_rights_are_named),
+    on_tokio!(full_memory_is_named_as_the_cause),
+    on_tokio!(a_missing_password_is_named),
     on_tokio!(a_server_that_is_away_or_hangs_is_named),
     on_tokio!(services_on_the_same_servers_have_the_same_fingerprint),
 ];
@@ -83,6 +85,27 @@ async fn missing_rights_are_named() {
     let found = worst(&inspection, Severity::Error);
     assert!(found[0].contains("This does not end by itself"), "{inspection}");
     assert!(found.iter().any(|it| it.contains("refused SET: NOPERM")), "{inspection}");
+}
+
+async fn full_memory_is_named_as_the_cause() {
+    let fleet = Fleet::of(1);
+    fleet[0].ask::<()>("CONFIG SET maxmemory-policy noeviction");
+    fleet[0].ask::<()>("CONFIG SET maxmemory 1");
+    let inspection = fleet.client().inspect().await;
+    let found = inspection.to_string();
+    for part in ["refused SET: OOM", "cannot write a canary (OOM", "was not tested for pushes: OOM"]
+    {
+        assert!(found.contains(part), "{part}: {inspection}");
+    }
+    assert!(!found.contains("rights") && !found.contains("RESP3"), "{inspection}");
+}
+
+async fn a_missing_password_is_named() {
+    let fleet = Fleet::of(1);
+    fleet[0].ask::<()>("CONFIG SET requirepass secret");
+    let inspection = fleet.client().inspect().await;
+    let found = worst(&inspection, Severity::Warning).join("\n");
+    assert!(found.contains("refused the connection: it requires a password"), "{inspection}");
 }
 
 async fn a_server_that_is_away_or_hangs_is_named() {

@@ -16,7 +16,10 @@ pub(super) async fn ask(
 ) -> Result<(), DialError> {
     ask_canary(interview, report).await?;
     ask_backlog(interview, report).await?;
-    report.tells_losses = hears_changes(interview).await?;
+    match hears_changes(interview).await? {
+        Ok(hears) => report.tells_losses = Some(hears),
+        Err(refused) => report.test_refused = Some(refused),
+    }
     Ok(())
 }
 
@@ -60,28 +63,31 @@ async fn ask_backlog(
 
 /// Returns true if the server pushes a message to this connection when another connection changes a
 /// key that was read here. A proxy may accept the command that requests such pushes, and still pass
-/// none on. `None` if this user may not run the test's commands on the key.
-async fn hears_changes(interview: &mut ProbeConnection<'_>) -> Result<Option<bool>, DialError> {
-    let is_forbidden =
-        |answer: &Answer| matches!(answer, Answer::Error(text) if text.starts_with("NOPERM"));
+/// none on. The inner error is that of the server to a command on the key: the user may not run it,
+/// or the server cannot write.
+async fn hears_changes(
+    interview: &mut ProbeConnection<'_>,
+) -> Result<Result<bool, Arc<str>>, DialError> {
     let ttl_ms = PROBE_TTL.as_millis().to_string();
     let caching: [&[u8]; 3] = [b"CLIENT", b"CACHING", b"YES"];
-    if is_forbidden(&interview.ask(|outgoing| resp::write(outgoing, &caching)).await?.0) {
-        return Ok(Some(false));
+    let answer = interview.ask(|outgoing| resp::write(outgoing, &caching)).await?.0;
+    if matches!(answer, Answer::Error(text) if text.starts_with("NOPERM")) {
+        return Ok(Ok(false));
     }
-    if is_forbidden(&interview.ask(|outgoing| resp::write(outgoing, &[b"GET", PROBE_KEY])).await?.0)
-    {
-        return Ok(None);
+    let get: [&[u8]; 2] = [b"GET", PROBE_KEY];
+    if let Answer::Error(text) = interview.ask(|outgoing| resp::write(outgoing, &get)).await?.0 {
+        return Ok(Err(text));
     }
     let before = interview.pushes();
     let mut other = interview.another().await?;
     let set: [&[u8]; 6] = [b"SET", PROBE_KEY, b"listening", b"NX", b"PX", ttl_ms.as_bytes()];
     for question in [&set[..], &[b"DEL", PROBE_KEY]] {
-        if is_forbidden(&other.ask(|outgoing| resp::write(outgoing, question)).await?.0) {
-            return Ok(None);
+        if let Answer::Error(text) = other.ask(|outgoing| resp::write(outgoing, question)).await?.0
+        {
+            return Ok(Err(text));
         }
     }
     // The reply to this command arrives after the push, if there is one.
-    interview.ask(|outgoing| resp::write(outgoing, &[b"GET", PROBE_KEY])).await?;
-    Ok(Some(interview.pushes() > before))
+    interview.ask(|outgoing| resp::write(outgoing, &get)).await?;
+    Ok(Ok(interview.pushes() > before))
 }

@@ -1,0 +1,106 @@
+//! Texts of findings about errors of a server, each with the remedy.
+
+/// Returns the text about a node without a report.
+pub(super) fn unreachable(name: &str, error: &str) -> String {
+    if error.starts_with("NOAUTH") {
+        format!(
+            "{name} refused the connection: it requires a password. Put user and password into the URL."
+        )
+    } else if error.starts_with("WRONGPASS") {
+        format!("{name} refused the connection: {}. Correct user and password.", bare(error))
+    } else if is_of_server(error) {
+        format!("{name} refused the connection: {}", with_remedy(error))
+    } else {
+        format!(
+            "{name} cannot be reached: {}. Check the node, the network and the URL.",
+            bare(error)
+        )
+    }
+}
+
+/// Returns the text about a node that has no canary.
+pub(super) fn no_canary(name: &str, error: &str) -> String {
+    let effect = "keys that are lost without a restart, by FLUSHALL or a failover, go unnoticed";
+    if is_unable(error) {
+        let why = bare(error);
+        return format!("{name} cannot write a canary ({why}): {effect}. {}", remedy(error));
+    }
+    format!(
+        "{name} does not let this user keep a canary ({error}): {effect}. Grant the user the rights of \
+         docs/operations.md."
+    )
+}
+
+/// Returns the text about a node that refused a command of the test of its pushes.
+pub(super) fn not_tested(name: &str, error: &str) -> String {
+    if error.starts_with("NOPERM") {
+        return format!(
+            "{name} was not tested for pushes, full memory and a disk that cannot be written, because this user \
+             may not use the key redlock-client:inspect. Grant the user the rights of docs/operations.md."
+        );
+    }
+    format!("{name} was not tested for pushes: {}", with_remedy(error))
+}
+
+/// Returns the error of a server, and the remedy.
+pub(super) fn with_remedy(error: &str) -> String {
+    format!("{}. {}", bare(error), remedy(error))
+}
+
+fn remedy(error: &str) -> &'static str {
+    match error.split(' ').next() {
+        Some("MISCONF") => "Mend the disk that the server cannot write.",
+        Some("NOPERM") => "Grant the user the rights of docs/operations.md.",
+        Some("OOM") => "Give the server more memory (maxmemory), or use it for locks alone.",
+        _ => "Remove the cause of this error.",
+    }
+}
+
+/// Returns true if the server cannot write, whoever asks.
+fn is_unable(error: &str) -> bool {
+    error.starts_with("OOM") || error.starts_with("MISCONF")
+}
+
+/// Returns true if the text begins like an error of a server, with a word in capitals.
+fn is_of_server(error: &str) -> bool {
+    let word = error.split(' ').next().unwrap_or_default();
+    word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_uppercase())
+}
+
+/// Returns the text without a period at its end.
+fn bare(error: &str) -> &str {
+    error.trim_end_matches('.')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_answers_is_not_called_unreachable() {
+        let text = unreachable("a", "NOAUTH HELLO must be called with the client already …");
+        assert!(text.starts_with("a refused the connection: it requires a password."), "{text}");
+        let text = unreachable("a", "ERR max number of clients reached");
+        assert!(text.starts_with("a refused the connection: ERR max number"), "{text}");
+        let text = unreachable("a", "Connection refused (os error 111)");
+        assert!(text.starts_with("a cannot be reached: Connection refused"), "{text}");
+    }
+
+    #[test]
+    fn the_remedy_fits_the_error() {
+        let full = "OOM command not allowed when used memory > 'maxmemory'.";
+        for text in [no_canary("a", full), not_tested("a", full), with_remedy(full)] {
+            assert!(
+                text.ends_with(
+                    " Give the server more memory (maxmemory), or use it for locks alone."
+                )
+            );
+            assert!(!text.contains(".."), "{text}");
+        }
+        for text in
+            [no_canary("a", "NOPERM x"), not_tested("a", "NOPERM x"), with_remedy("NOPERM x")]
+        {
+            assert!(text.ends_with(" Grant the user the rights of docs/operations.md."), "{text}");
+        }
+    }
+}
