@@ -34,7 +34,7 @@ Exit codes:
   122  not acquired for another reason: too few nodes answered or can vote (quarantine), the votes were
        split, the answers came too late, or this client was overloaded
   123  the lease was lost, and the command was ended
-  124  the limit was reached, and the command was ended
+  124  the command was ended before its limit (`--limit`)
   125  wrong usage, invalid settings, or an error of the system
   126  the command cannot be executed
   127  there is no such command
@@ -113,7 +113,7 @@ pub(crate) struct Run {
     /// Time to wait for the lock; 0 does not wait for a holder
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration)]
     pub(crate) wait: Duration,
-    /// Time after which the lease ends, and the command with it
+    /// Longest time for which the lock is held; the command is ended before that
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = parse_duration)]
     pub(crate) limit: Duration,
     /// Time from SIGTERM to SIGKILL; less than half of the TTL [default: 10s, or a third of the TTL]

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use redlock_client::{AcquireError, AcquireErrorKind, BuildError};
+use redlock_client::{AcquireError, AcquireErrorKind};
 
 /// Exit code of `redlock`. Its own codes lie between those that commands use and those of signals;
 /// 124 to 127 mean what they mean for `timeout`.
@@ -19,7 +19,7 @@ pub(crate) enum Exit {
     TooFewNodes,
     /// 123: the lease was lost, and the command was ended.
     Lost,
-    /// 124: the limit of the lease was reached, and the command was ended.
+    /// 124: the command was ended before the limit of its lease.
     Limit,
     /// 125: wrong usage, invalid settings, or an error of the system.
     Failed,
@@ -88,13 +88,9 @@ impl Stop {
             | AcquireErrorKind::NoRuntime => Exit::Failed,
             _ => Exit::TooFewNodes,
         };
-        Self { exit, message: error.to_string() }
-    }
-}
-
-impl From<BuildError> for Stop {
-    fn from(error: BuildError) -> Self {
-        Self::failed(error)
+        // The option of the command in place of the library's method.
+        let message = error.to_string().replace("`Builder::canary_key`", "`--canary-key`");
+        Self { exit, message }
     }
 }
 

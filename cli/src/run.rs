@@ -8,7 +8,7 @@ mod terminal;
 use core::time::Duration;
 use std::process::Command;
 
-use redlock_client::{Acquire, AcquireError, KeepAlive, Lease, Redlock, Released};
+use redlock_client::{Acquire, AcquireError, KeepAlive, Lease, Redlock, Released, Standing};
 use tokio::time::Instant;
 
 use self::group::{Group, adopt_orphans};
@@ -158,11 +158,12 @@ impl<'a> Plan<'a> {
             None => ending.status,
             Some(Cause::Limit) => {
                 let limit = self.arguments.limit;
-                say(format_args!("the command was ended: its limit of {limit:?} is reached"));
+                say(format_args!("the command was ended before its limit (`--limit {limit:?}`)"));
                 Exit::Limit
             }
             Some(Cause::RunningOut) => {
-                say(format_args!("the command was ended: the lease could not be extended"));
+                let why = "too few nodes confirmed the extensions of its lease";
+                say(format_args!("the command was ended: {why}{}", self.nodes_without_a_vote()));
                 Exit::Lost
             }
             Some(Cause::Lost(reason)) => {
@@ -170,6 +171,13 @@ impl<'a> Plan<'a> {
                 Exit::Lost
             }
         }
+    }
+
+    /// Returns the nodes that are not connected or whose votes do not count, each with its error.
+    fn nodes_without_a_vote(&self) -> String {
+        let nodes = self.redlock.health().nodes;
+        let without = nodes.iter().filter(|it| !it.connected || it.standing != Standing::Counts);
+        without.map(|node| format!("; {node}")).collect()
     }
 
     fn note(&self, message: core::fmt::Arguments<'_>) {

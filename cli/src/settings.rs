@@ -3,10 +3,11 @@
 mod file;
 
 use core::time::Duration;
+use std::collections::BTreeMap;
 
-use redlock_client::{Builder, Redlock};
+use redlock_client::{BuildError, Builder, OptionError, Redlock};
 
-use self::file::File;
+use self::file::{File, urls};
 use crate::arguments::Nodes;
 use crate::exit::Stop;
 use crate::guard::Guard;
@@ -23,6 +24,8 @@ pub(crate) struct Settings {
     node_timeout: Option<Duration>,
     restart_guard: Option<Guard>,
     canary_key: Option<String>,
+    /// Places in the file of the values that come from it, by their keys.
+    places: BTreeMap<String, String>,
 }
 
 impl Settings {
@@ -37,8 +40,17 @@ impl Settings {
 
     fn merge(arguments: &Nodes, ttl: Option<Duration>, file: File) -> Result<Self, Stop> {
         // An empty variable names no node.
-        let named = arguments.nodes.iter().filter(|url| !url.is_empty()).cloned();
-        let mut nodes: Vec<String> = named.collect();
+        let mut nodes: Vec<String> = arguments.nodes.iter().flat_map(|url| urls(url)).collect();
+        let mut places = file.places;
+        for (key, is_overridden) in [
+            ("nodes", !nodes.is_empty()),
+            ("fleet_max_ttl", arguments.fleet_max_ttl.is_some()),
+            ("ttl", ttl.is_some()),
+            ("node_timeout", arguments.node_timeout.is_some()),
+            ("canary_key", arguments.canary_key.is_some()),
+        ] {
+            places.retain(|it, _| !is_overridden || it != key);
+        }
         if nodes.is_empty() {
             nodes = file.nodes;
         }
@@ -46,6 +58,7 @@ impl Settings {
             return Err(Stop::failed(NO_NODES));
         }
         Ok(Self {
+            places,
             nodes,
             fleet_max_ttl: arguments.fleet_max_ttl.or(file.fleet_max_ttl),
             ttl: ttl.or(file.ttl),
@@ -59,13 +72,31 @@ impl Settings {
     pub(crate) fn client(&self) -> Result<(Redlock, Duration), Stop> {
         let longest = self.fleet_max_ttl.ok_or_else(|| Stop::failed(NO_FLEET_MAX_TTL))?;
         let ttl = self.ttl.unwrap_or(DEFAULT_TTL.min(longest));
-        Ok((self.builder(ttl, longest).build()?, ttl))
+        Ok((self.build(ttl, longest)?, ttl))
     }
 
     /// Returns a client that acquires no lock. It reads keys: TTLs do not matter to it.
     pub(crate) fn reader(&self) -> Result<Redlock, Stop> {
         let longest = self.fleet_max_ttl.unwrap_or(DEFAULT_TTL);
-        Ok(self.builder(longest, longest).build()?)
+        self.build(longest, longest)
+    }
+
+    fn build(&self, ttl: Duration, fleet_max_ttl: Duration) -> Result<Redlock, Stop> {
+        self.builder(ttl, fleet_max_ttl).build().map_err(|error| match key_of(&error) {
+            Some(key) => Stop::failed(self.located(key, &error)),
+            None => Stop::failed(error),
+        })
+    }
+
+    /// Returns the error with the source of the value of `key`.
+    fn located(&self, key: &str, error: &BuildError) -> String {
+        match self.places.get(key) {
+            Some(place) => format!("{place}: {error}"),
+            None => {
+                let (option, variable) = (key.replace('_', "-"), key.to_uppercase());
+                format!("{error} (`--{option}` or REDLOCK_{variable})")
+            }
+        }
     }
 
     fn builder(&self, ttl: Duration, fleet_max_ttl: Duration) -> Builder {
@@ -82,6 +113,20 @@ impl Settings {
             None => builder,
         }
     }
+}
+
+/// Returns the key of the setting that is at fault; `None` if it is none of a single setting.
+fn key_of(error: &BuildError) -> Option<&'static str> {
+    Some(match error {
+        BuildError::DuplicateNode { .. }
+        | BuildError::Endpoint { .. }
+        | BuildError::TooManyNodes(_) => "nodes",
+        BuildError::Option(OptionError::CanaryKey { .. }) => "canary_key",
+        BuildError::Option(OptionError::FleetMaxTtl { .. }) => "fleet_max_ttl",
+        BuildError::Option(OptionError::NodeTimeout { .. }) => "node_timeout",
+        BuildError::Option(OptionError::Ttl { .. }) => "ttl",
+        _ => return None,
+    })
 }
 
 const NO_NODES: &str = "\
@@ -140,6 +185,32 @@ mod tests {
         let missing = settings.client().unwrap_err();
         assert!(missing.message.contains("--fleet-max-ttl"), "{missing}");
         assert!(settings.reader().is_ok(), "it reads keys and acquires nothing");
+    }
+
+    #[test]
+    fn an_invalid_value_is_named_by_its_source() {
+        let mut file = File { ttl: Some(50 * SECOND), ..file() };
+        file.places.insert(String::from("ttl"), String::from("a.toml:3:7"));
+        let message = |arguments: &Nodes, ttl, file| {
+            Settings::merge(arguments, ttl, file).unwrap().client().unwrap_err().message
+        };
+        let of_file = message(&nodes(&[]), None, file);
+        assert!(
+            of_file.starts_with("a.toml:3:7: a TTL of 50s: longer than fleet_max_ttl"),
+            "{of_file}"
+        );
+        let of_option = message(&nodes(&[]), Some(60 * SECOND), self::file());
+        assert!(of_option.ends_with("(`--ttl` or REDLOCK_TTL)"), "{of_option}");
+        let arguments = Nodes { node_timeout: Some(3 * SECOND), ..nodes(&[]) };
+        let of_option = message(&arguments, None, self::file());
+        assert!(of_option.ends_with("(`--node-timeout` or REDLOCK_NODE_TIMEOUT)"), "{of_option}");
+    }
+
+    #[test]
+    fn spaces_around_a_url_are_dropped() {
+        let arguments = nodes(&["redis://a", " redis://b", " "]);
+        let settings = Settings::merge(&arguments, None, File::default()).unwrap();
+        assert_eq!(settings.nodes, ["redis://a", "redis://b"]);
     }
 
     #[test]

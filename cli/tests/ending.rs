@@ -11,6 +11,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("a_loss_is_reported_before_the_release", a_loss_is_reported_before_the_release),
     ("a_command_that_ignores_sigterm_is_killed", a_command_that_ignores_sigterm_is_killed),
     ("a_limit_ends_the_command", a_limit_ends_the_command),
+    ("a_lease_without_extensions_names_the_nodes", a_lease_without_extensions_names_the_nodes),
     ("signals_are_passed_on", signals_are_passed_on),
     ("an_ignored_signal_stays_ignored", an_ignored_signal_stays_ignored),
     (
@@ -66,7 +67,25 @@ fn a_limit_ends_the_command() {
     let options = "--ttl 2s --node-timeout 400ms --limit 2500ms --grace 100ms";
     let done = finish(fleet.run(options, "trap 'echo told; exit 0' TERM; sleep 1000 & wait"));
     assert_eq!((done.code, &*done.out), (Some(124), "told\n"), "{}", done.err);
+    assert!(done.err.contains("ended before its limit (`--limit 2.5s`)"), "{}", done.err);
     fleet.empties();
+}
+
+fn a_lease_without_extensions_names_the_nodes() {
+    let mut fleet = Fleet::of(3);
+    let mut command = fleet.run("--ttl 2s --node-timeout 400ms", "echo ready; exec sleep 1000");
+    let mut call = Call::start({
+        command.stderr(Stdio::piped());
+        command
+    });
+    assert_eq!(call.line(), "ready");
+    let urls = [fleet[0].url(), fleet[1].url()];
+    fleet[0].kill();
+    fleet[1].kill();
+    assert_eq!(call.end(), (Some(123), String::new()));
+    let err = call.errors();
+    assert!(err.contains("too few nodes confirmed the extensions of its lease; "), "{err}");
+    assert!(urls.iter().all(|url| err.contains(url)) && err.contains("away, last error"), "{err}");
 }
 
 fn signals_are_passed_on() {

@@ -128,6 +128,14 @@ impl Call {
         writeln!(input, "{line}").expect("a reader");
     }
 
+    /// Text that an ended call has written to its standard error, which must be piped.
+    pub(crate) fn errors(&mut self) -> String {
+        let mut text = String::new();
+        let stderr = self.process.stderr.as_mut().expect("it is piped");
+        stderr.read_to_string(&mut text).expect("text");
+        text
+    }
+
     pub(crate) fn signal(&self, signal: &str) {
         let process = self.process.id().to_string();
         let status = Command::new("kill").args([signal, &process]).status();

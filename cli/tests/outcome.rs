@@ -17,6 +17,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("wrong_usage_has_an_exit_code", wrong_usage_has_an_exit_code),
     ("a_mistake_in_a_variable_names_it", a_mistake_in_a_variable_names_it),
     ("a_mistake_in_the_file_has_a_place", a_mistake_in_the_file_has_a_place),
+    ("an_invalid_value_in_the_file_has_a_place", an_invalid_value_in_the_file_has_a_place),
     ("a_closed_standard_input_is_empty", a_closed_standard_input_is_empty),
     ("a_signal_ends_the_wait", a_signal_ends_the_wait),
     ("a_lock_that_is_left_keeps_others_out", a_lock_that_is_left_keeps_others_out),
@@ -87,6 +88,11 @@ fn wrong_usage_has_an_exit_code() {
         ("run --nodes redis://a --fleet-max-ttl 30s res", "COMMAND"),
         ("run --nodes redis://a --fleet-max-ttl 30 res -- true", "expected a number with a unit"),
         ("run --nodes redis://:hush@a:x --fleet-max-ttl 30s res -- true", "expected a port"),
+        ("run --nodes redis://a --fleet-max-ttl 0 res -- true", "a fleet_max_ttl of 0ns"),
+        (
+            "run --nodes redis://a --fleet-max-ttl 30s --canary-key res res -- true",
+            "choose another name for it, or for the canary (`--canary-key`)",
+        ),
         (
             "run --nodes redis://a --fleet-max-ttl 30s --grace 15s res -- true",
             "`--grace 15s` must be less than half of `--ttl 30s`",
@@ -132,6 +138,28 @@ fn a_mistake_in_the_file_has_a_place() {
     assert_eq!(code, Some(125), "{err}");
     assert!(err.contains(&format!("{}:2:1: unknown key `nods`", path.display())), "{err}");
     assert!(!err.contains("hush"), "{err}");
+}
+
+fn an_invalid_value_in_the_file_has_a_place() {
+    let path = std::env::temp_dir().join(format!("redlock-cli-value-{}.toml", std::process::id()));
+    let inspect = |text: &str| {
+        fs::write(&path, format!("fleet_max_ttl = \"30s\"\n{text}\n")).unwrap();
+        let mut command = Command::new(REDLOCK);
+        command.arg("inspect").arg("--config").arg(&path).env_remove("REDLOCK_NODES");
+        let done = finish(command);
+        fs::remove_file(&path).unwrap();
+        done
+    };
+    for (text, told) in [
+        ("nodes = \"redis://a:x\"", "2:9: the node `redis://a:…`: expected a port"),
+        ("nodes = [\"redis://a\"]\nttl = \"1m\"", "3:7: a TTL of 60s: longer than fleet_max_ttl"),
+        ("nodes = [\"redis://a\"]\nnode_timeout = \"10s\"", "3:16: a node timeout of 10s"),
+        ("nodes = [\"redis://a\"]\ncanary_key = \"\"", "3:14: a canary key of 0 bytes"),
+    ] {
+        let Done { code, err, .. } = inspect(text);
+        assert_eq!(code, Some(125), "{err}");
+        assert!(err.contains(&format!("{}:{told}", path.display())), "{text}: {err}");
+    }
 }
 
 fn a_closed_standard_input_is_empty() {

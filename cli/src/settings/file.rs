@@ -4,6 +4,7 @@
 use core::fmt;
 use core::ops::Range;
 use core::time::Duration;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -24,6 +25,8 @@ pub(super) struct File {
     pub(super) node_timeout: Option<Duration>,
     pub(super) restart_guard: Option<Guard>,
     pub(super) canary_key: Option<String>,
+    /// Place of each value, as in `/etc/redlock.toml:2:7`, by its key.
+    pub(super) places: BTreeMap<String, String>,
 }
 
 /// A mistake in the file, and the bytes where it is.
@@ -45,10 +48,11 @@ impl File {
         let shown = path.display();
         let text = fs::read_to_string(path)
             .map_err(|error| Stop::failed(format!("{shown} cannot be read: {error}")))?;
-        parse(&text).map_err(|Mistake { at, message }| {
-            let (line, column) = place(&text, at.start);
-            Stop::failed(format!("{shown}:{line}:{column}: {message}"))
-        })
+        let mut file = parse(&text).map_err(|Mistake { at, message }| {
+            Stop::failed(format!("{shown}:{}: {message}", place(&text, at.start)))
+        })?;
+        file.places.values_mut().for_each(|place| place.insert_str(0, &format!("{shown}:")));
+        Ok(file)
     }
 }
 
@@ -74,20 +78,31 @@ fn parse(text: &str) -> Result<File, Mistake> {
                 return Err(Mistake::new(key.span(), message));
             }
         }
+        file.places.insert(String::from(&**key.get_ref()), place(text, value.span().start));
     }
     Ok(file)
 }
 
-const KEYS: &str = "`nodes`, `fleet_max_ttl`, `ttl`, `node_timeout`, `restart_guard`, `canary_key`";
+const KEYS: &str = "`nodes`, `fleet_max_ttl`, `ttl`, `node_timeout`, `restart_guard`, `canary_key`, and those of \
+    services: `wait`, `connect_timeout`, `min_validity`";
+
+/// Returns the URLs in `text`, which are separated by commas.
+pub(super) fn urls(text: &str) -> impl Iterator<Item = String> {
+    text.split(',').map(str::trim).filter(|url| !url.is_empty()).map(String::from)
+}
 
 type Value<'a> = Spanned<DeValue<'a>>;
 
 fn nodes(value: &Value<'_>) -> Result<Vec<String>, Mistake> {
-    let Some(urls) = value.get_ref().as_array() else {
-        let message = "expected a list of URLs, as in [\"redis://a:6379\"]";
-        return Err(Mistake::new(value.span(), message));
-    };
-    urls.iter().map(|url| string(url).map(String::from)).collect()
+    match value.get_ref() {
+        DeValue::Array(list) => list.iter().map(|url| string(url).map(String::from)).collect(),
+        DeValue::String(text) => Ok(urls(text).collect()),
+        _ => {
+            let message =
+                "expected a list of URLs, as in [\"redis://a:6379\"], or a string with commas";
+            Err(Mistake::new(value.span(), message))
+        }
+    }
 }
 
 fn string<'a>(value: &'a Value<'_>) -> Result<&'a str, Mistake> {
@@ -106,11 +121,12 @@ fn guard(value: &Value<'_>) -> Result<Guard, Mistake> {
     Guard::from_str(string(value)?, false).map_err(|_| Mistake::new(value.span(), message))
 }
 
-/// Returns line and column of the byte `at`, both counted from 1, the column in characters.
-fn place(text: &str, at: usize) -> (usize, usize) {
+/// Returns line and column of the byte `at`, as in `2:7`, both counted from 1, the column in
+/// characters.
+fn place(text: &str, at: usize) -> String {
     let before = text.get(..at).unwrap_or(text);
     let line = before.rsplit('\n').next().unwrap_or_default();
-    (before.matches('\n').count() + 1, line.chars().count() + 1)
+    format!("{}:{}", before.matches('\n').count() + 1, line.chars().count() + 1)
 }
 
 #[cfg(test)]
@@ -119,8 +135,7 @@ mod tests {
 
     fn mistake(text: &str) -> String {
         let Mistake { at, message } = parse(text).unwrap_err();
-        let (line, column) = place(text, at.start);
-        format!("{line}:{column}: {message}")
+        format!("{}: {message}", place(text, at.start))
     }
 
     #[test]
@@ -136,6 +151,9 @@ mod tests {
         assert_eq!(file.node_timeout, Some(Duration::from_millis(80)));
         assert_eq!(file.restart_guard, Some(Guard::DelayedRestart));
         assert_eq!(file.canary_key.as_deref(), Some("c"));
+        assert_eq!(file.places["ttl"], "3:7");
+        let file = parse("nodes = \"redis://a, redis://b,\"").unwrap();
+        assert_eq!(file.nodes, ["redis://a", "redis://b"]);
     }
 
     #[test]
@@ -150,10 +168,11 @@ mod tests {
     fn a_mistake_has_line_and_column() {
         let unknown = mistake("ttl = \"10s\"\n  node = []\n");
         assert!(unknown.starts_with("2:3: unknown key `node`; the keys are `nodes`"), "{unknown}");
+        assert!(unknown.contains("`min_validity`"), "{unknown}");
         assert!(mistake("ttl = 10\n").starts_with("1:7: expected a number with a unit"));
         assert!(mistake("nodes = [\"redis://a\", 7]").starts_with("1:23: expected a string"));
         assert!(mistake("restart_guard = \"never\"").starts_with("1:17: expected \"quarantine\""));
-        assert!(mistake("nodes = \"redis://a\"").starts_with("1:9: expected a list of URLs"));
+        assert!(mistake("nodes = 7").starts_with("1:9: expected a list of URLs"));
     }
 
     #[test]
@@ -161,7 +180,7 @@ mod tests {
         for text in [
             "nodes = [\"redis://:hush@a\"",
             "nodes = [\"redis://:hush@a]",
-            "nodes = \"redis://:hush@a\"",
+            "nodes = { url = \"redis://:hush@a\" }",
             "nodes = [redis://:hush@a]",
             "nodes = [\"redis://:hush@a\"] hush",
             "ttl = \"hush\"",
