@@ -66,8 +66,9 @@ fn a_holder_is_shown_and_its_lock_broken() {
     let lease = aside(&world, || redlock.acquire("res").block()).unwrap();
     world.settle();
     let seen = aside(&world, || redlock.inspect_lock("res"));
-    let is_shown = |holding| matches!(holding, Holding::Held { value, nodes: 5, .. } if value == lease.owner().as_bytes());
-    assert!(is_shown(seen.holding()), "{seen:?}");
+    let (holding, owner) = (seen.holding(), lease.owner().as_bytes());
+    let is_owner = matches!(holding, Holding::Held { value, nodes: 5, .. } if value == owner);
+    assert!(is_owner, "{seen:?}");
     let after = aside(&world, || redlock.break_lock(&seen));
     assert_eq!((after.holding(), world.holders("res")), (Holding::Free, 0));
 }
