@@ -33,9 +33,17 @@ impl Facts {
             basis: Basis { began_ns, t1_local_ns, drift_ns },
             ttl_ns,
             first_command,
+            settled: false,
             repaired_before: attempt.repaired,
             ..Round::NONE
         };
+    }
+
+    /// Records that the client has decided about the extension of the lease of `id`.
+    pub(super) fn extension_settled(&mut self, id: AttemptId) {
+        if let Some(attempt) = self.leases.get_mut(id) {
+            attempt.round.settled = true;
+        }
     }
 
     /// Marks the key on `node` as repaired if a SET is written for an attempt that is already

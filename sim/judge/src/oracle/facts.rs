@@ -203,11 +203,10 @@ impl Facts {
         let (Some(attempt), Some(key)) = (self.leases.get(id), self.leases.key(id, node)) else {
             return false;
         };
-        let restarted_ns = self.restarted_ns[node];
-        restarted_ns != 0
-            && restarted_ns <= key.set_ns
-            && attempt.began_ns < restarted_ns.saturating_add(self.setting.quarantine_ns)
-            && !self.setting.silent.contains(node)
+        let (restarted_ns, quarantine_ns) = (self.restarted_ns[node], self.setting.quarantine_ns);
+        let has_restarted = restarted_ns != 0 && restarted_ns <= key.set_ns;
+        let is_too_soon = attempt.began_ns < restarted_ns.saturating_add(quarantine_ns);
+        has_restarted && is_too_soon && quarantine_ns != 0 && !self.setting.silent.contains(node)
     }
 
     /// Makes `host` the master of `node`.

@@ -45,7 +45,7 @@ impl Oracle {
                 facts.reach.written(task, node, command, (began_ns, facts.now_ns));
             }
         }
-        self.sound_grant.written(facts, id, op);
+        self.sound_grant.written(facts, id, (node, op));
         let Some(attempt) = facts.leases.ensure(id) else { return };
         attempt.wrote_early |= attempt.began_ns == NEVER;
         if op != OpKind::Set {
@@ -196,15 +196,17 @@ impl Oracle {
             }
             EventKind::ExtensionBegan { attempt, t1_local_ns, ttl_ns, .. } => {
                 self.counters.extensions += 1;
+                self.sound_grant.extends(&self.facts, attempt);
                 self.facts.extension_began(attempt, t1_local_ns, ttl_ns);
             }
             EventKind::ExtensionSettled {
-                attempt,
-                extended: true,
-                counted,
-                deadline_local_ns,
-                ..
-            } => self.observe_extension(attempt, counted, deadline_local_ns),
+                attempt, extended, counted, deadline_local_ns, ..
+            } => {
+                self.facts.extension_settled(attempt);
+                if extended {
+                    self.observe_extension(attempt, counted, deadline_local_ns);
+                }
+            }
             EventKind::ExtensionDelivered { attempt, deadline_local_ns, .. } => {
                 self.facts.prolonged(attempt, deadline_local_ns);
             }

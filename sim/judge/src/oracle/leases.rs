@@ -30,6 +30,8 @@ pub(super) struct Round {
     pub ttl_ns: u64,
     /// The first command that can belong to the round.
     pub(super) first_command: CommandId,
+    /// True if the client has decided about the round.
+    pub(super) settled: bool,
     /// Nodes that executed a command of the round with success.
     pub(super) executed_on: NodeIds,
     /// Those of the nodes whose answers the client received before the old deadline.
@@ -46,6 +48,7 @@ impl Round {
         basis: Basis::NOTHING,
         ttl_ns: 0,
         first_command: CommandId(u32::MAX),
+        settled: true,
         executed_on: NodeIds::EMPTY,
         confirmed_by: NodeIds::EMPTY,
         confirmed_ran_ns: 0,

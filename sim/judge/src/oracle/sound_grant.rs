@@ -23,7 +23,8 @@
 //! drift allows. A lease
 //! is not delivered with less time left than `min-validity`. An extension does not shorten its lease,
 //! and does not keep it for longer than the scenario allows (E8). No extension, and no SET that sets
-//! a missing key again, is written once the lease is over (E7).
+//! a missing key again, is written once the lease is over, and no such SET before an extension has
+//! succeeded (E7). No extension begins before the last one is decided.
 
 use super::facts::Facts;
 use super::ground::NEVER;
@@ -80,14 +81,29 @@ impl SoundGrant {
         }
     }
 
-    /// Judges a command of the attempt `id`, which is written now.
-    pub(super) fn written(&mut self, facts: &Facts, id: AttemptId, op: OpKind) {
+    /// Judges the begin of an extension of the lease of `id`, before it is recorded in `facts`.
+    pub(super) fn extends(&mut self, facts: &Facts, id: AttemptId) {
+        let is_extending = facts.leases.get(id).is_some_and(|it| !it.round.settled);
+        if is_extending && facts.setting.is_ours(id.client) && !self.0.is_violated() {
+            self.0 = violated(facts, id, |it| it.round.basis.began_ns);
+        }
+    }
+
+    /// Judges a command of the attempt `id` to `node`, which is written now, before it is recorded in
+    /// `facts`.
+    pub(super) fn written(&mut self, facts: &Facts, id: AttemptId, (node, op): (NodeId, OpKind)) {
         if !matches!(op, OpKind::Extend | OpKind::Set) || !facts.setting.is_ours(id.client) {
             return;
         }
         let Some(attempt) = facts.leases.get(id).filter(|it| it.decided_ns != NEVER) else {
             return;
         };
+        let has_been_set = facts.leases.key(id, node).is_some_and(|it| it.written_ns != NEVER);
+        let is_extended = attempt.basis.began_ns != attempt.began_ns;
+        let is_repair = op == OpKind::Set && has_been_set && !facts.setting.has_names_twice();
+        if is_repair && !is_extended && !self.0.is_violated() {
+            self.0 = violated(facts, id, |it| it.began_ns);
+        }
         if facts.lease_clock(id, attempt) < attempt.deadline_local_ns {
             return;
         }

@@ -165,7 +165,7 @@ fn a_repaired_key_counts_after_a_round_without_it() {
     let mut tale = Tale::new();
     tale.with_extensions(3).acquires(C1, "ABCD");
     tale.at(1_000).ends_key(C1, "C", KeyEnd::Restarted, Writer::Nobody);
-    tale.at(2_000).sets(C1, "C").at(3_000).extends(C1, "ABD");
+    tale.at(2_000).extends(C1, "ABD").at(2_500).sets(C1, "C").at(3_000).extends(C1, "ABD");
     tale.at(4_000).extends(C1, "ABC");
     assert_eq!(tale.finds(SoundGrant), Judgement::Holds);
 }

@@ -2,7 +2,7 @@
 
 use super::extension::c1_holds;
 use super::tale::{C1, MS, Tale, node};
-use crate::history::{EventKind, OpKind};
+use crate::history::{EventKind, NodeIds, OpKind, RoundId};
 use crate::oracle::Judgement;
 use crate::scenario::Property::SoundGrant;
 use crate::scenario::{RestartGuard, Span};
@@ -36,7 +36,7 @@ fn a_lease_that_is_kept_for_too_long_is_unsound() {
 fn nothing_is_written_for_a_lease_that_is_over() {
     let written = |ms, op| {
         let mut tale = c1_holds();
-        tale.at(ms).writes(C1, 'A', op);
+        tale.at(ms).writes(C1, 'E', op);
         tale.finds(SoundGrant)
     };
     assert!(written(9_898, OpKind::Extend).is_violated());
@@ -56,7 +56,7 @@ fn the_first_set_may_wait_for_a_connection() {
 #[test]
 fn a_process_may_stop_in_front_of_a_set() {
     let mut tale = c1_holds();
-    tale.at(9_000).stops(C1).at(9_950).continues(C1).writes(C1, 'A', OpKind::Set);
+    tale.at(9_000).stops(C1).at(9_950).continues(C1).writes(C1, 'E', OpKind::Set);
     assert_eq!(tale.finds(SoundGrant), Judgement::Holds);
 }
 
@@ -137,10 +137,55 @@ fn a_node_that_may_have_forgotten_a_lease_does_not_vote() {
 }
 
 #[test]
-fn a_restart_after_the_vote_does_not_matter() {
-    let mut tale = Tale::new();
-    tale.at(100).begins(C1).at(101).sets(C1, "ABC").at(102);
-    tale.tell(EventKind::NodeUp { node: node('A'), incarnation: 1 });
-    tale.at(103).decides(C1, "ABC").delivers(C1);
-    assert_eq!(tale.finds(SoundGrant), Judgement::Holds);
+fn a_restart_during_an_attempt_matters_if_the_vote_came_later() {
+    let judged = |guard, votes_ms: u64| {
+        let mut tale = Tale::new();
+        tale.scenario.lock.restart_guard = guard;
+        tale.at(100).begins(C1);
+        let restarts = EventKind::NodeUp { node: node('A'), incarnation: 1 };
+        match votes_ms {
+            ..102 => tale.at(votes_ms).sets(C1, "ABC").at(102).tell(restarts),
+            _ => tale.at(102).tell(restarts).at(votes_ms).sets(C1, "ABC"),
+        };
+        tale.at(104).decides(C1, "ABC").delivers(C1).finds(SoundGrant)
+    };
+    assert_eq!(judged(RestartGuard::Quarantine, 101), Judgement::Holds);
+    assert!(judged(RestartGuard::Quarantine, 103).is_violated());
+    assert_eq!(judged(RestartGuard::DelayedRestart, 103), Judgement::Holds);
+}
+
+#[test]
+fn a_missing_key_is_set_again_only_after_an_extension() {
+    let judged = |extends: bool| {
+        let mut tale = Tale::new();
+        tale.begins(C1).writes(C1, 'A', OpKind::Set);
+        tale.at(1).sets(C1, "ABC").at(2).decides(C1, "ABC").delivers(C1).at(100);
+        if extends {
+            tale.extends(C1, "ABC");
+        }
+        tale.at(200).writes(C1, 'A', OpKind::Set);
+        tale.finds(SoundGrant)
+    };
+    assert!(judged(false).is_violated());
+    assert_eq!(judged(true), Judgement::Holds);
+}
+
+#[test]
+fn an_extension_begins_when_the_last_one_is_decided() {
+    let judged = |decides: bool| {
+        let mut tale = c1_holds();
+        tale.at(100).begins_extension(C1).at(200);
+        if decides {
+            tale.tell(EventKind::ExtensionSettled {
+                attempt: C1,
+                round: RoundId(1),
+                extended: false,
+                counted: NodeIds::EMPTY,
+                deadline_local_ns: 0,
+            });
+        }
+        tale.begins_extension(C1).finds(SoundGrant)
+    };
+    assert!(judged(false).is_violated());
+    assert_eq!(judged(true), Judgement::Holds);
 }

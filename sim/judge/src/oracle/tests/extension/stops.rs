@@ -25,7 +25,7 @@ fn a_process_may_stop_between_its_last_look_and_a_command() {
         let written = |late_ms: u64| {
             let mut tale = c1_holds();
             tale.at(5_000).stops(C1).at(11_000).continues(C1).at(11_000 + late_ms);
-            tale.writes(C1, 'B', op);
+            tale.writes(C1, 'E', op);
             tale.finds(SoundGrant)
         };
         assert_eq!(written(0), Judgement::Holds, "{op:?}");
