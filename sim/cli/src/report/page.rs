@@ -278,7 +278,8 @@ fn legend() -> Markup {
             }
             p {
                 "In the message diagrams time runs down, one event a line; ✕ alone marks a lost message, ✕ with a "
-                "word such as “expires” the end of a key, a dotted arrow a late message."
+                "word such as “expires” the end of a key, a dotted arrow a late message. A client that takes no "
+                "part has no column."
             }
             p {
                 "“100 of 100” counts seeds. A seed varies message delays and the phases of clocks, not how often faults "
