@@ -4,7 +4,7 @@ use lock_judge::history::{ClockKind, HostId, Segment};
 use lock_judge::text;
 use plotters::prelude::*;
 
-use super::svg::tick_label;
+use super::svg::{Area, PX, Taken, tick_label, width_of};
 use super::timeline::Timeline;
 
 /// Smallest offset that is drawn, in nanoseconds. Masters tick in milliseconds, so smaller offsets
@@ -12,6 +12,13 @@ use super::timeline::Timeline;
 const NOTABLE_NS: i64 = 2_000_000;
 
 const SIZE: (u32, u32) = (1080, 210);
+
+/// Font size of the labels, and the distance between two of them.
+const FONT: i32 = 12;
+const LINE: i32 = 14;
+
+/// Lowest place of a label.
+const LOWEST: i32 = SIZE.1 as i32 - 24 - LINE;
 
 /// Colours that are legible on light and on dark backgrounds. Labels tell the lines apart.
 const COLOURS: [RGBColor; 4] =
@@ -39,8 +46,8 @@ pub(super) fn draw(timeline: &Timeline<'_>) -> Option<String> {
     Some(svg.replacen("<svg ", "<svg class=\"clocks\" role=\"img\" ", 1))
 }
 
-/// Returns the clocks that are notably off. Clocks of one host with the same offsets become one
-/// series, and so do the same clocks of several hosts whose offsets no reader could tell apart.
+/// Returns the clocks that are notably off. Clocks of one host whose offsets no reader could tell
+/// apart become one series, and so do the same clocks of several hosts.
 fn series(timeline: &Timeline<'_>) -> Vec<Series> {
     let mut found: Vec<(HostId, Vec<ClockKind>, Vec<Point>)> = Vec::new();
     for (&(host, clock), segments) in &timeline.clocks {
@@ -49,7 +56,7 @@ fn series(timeline: &Timeline<'_>) -> Vec<Series> {
         if points.iter().all(|(_, offset)| offset.abs() < NOTABLE_NS) {
             continue;
         }
-        match found.iter_mut().find(|(of, _, known)| *of == host && *known == points) {
+        match found.iter_mut().find(|(of, _, known)| *of == host && are_close(known, &points)) {
             Some((_, kinds, _)) => kinds.push(clock),
             None => found.push((host, vec![clock], points)),
         }
@@ -139,25 +146,48 @@ fn plot(svg: &mut String, series: &[Series]) -> Result<(), Box<dyn core::error::
         .x_labels(12)
         .y_labels(5)
         .draw()?;
+    let mut taken = Taken::default();
     for (place, one) in series.iter().enumerate() {
         let colour = COLOURS[place % COLOURS.len()];
         let style = colour.stroke_width(2);
         chart.draw_series(LineSeries::new(one.points.iter().copied(), style))?;
-        // Put the label where the clock is furthest off.
+        // Put the label where the clock is furthest off, or else below or above the labels there.
         let furthest = one.points.iter().max_by_key(|point| point.1.abs());
         let Some(&(at_ns, offset)) = furthest else { continue };
-        let place = (at_ns.min(to_ns / 4 * 3) + to_ns / 100, offset);
-        let font = ("sans-serif", 12).into_font().color(&colour);
-        chart.draw_series([Text::new(one.label.clone(), place, font)])?;
+        let at = chart.backend_coord(&(at_ns.min(to_ns / 4 * 3) + to_ns / 100, offset));
+        let at = free_place(&mut taken, &one.label, at);
+        let font = ("sans-serif", FONT).into_font().color(&colour);
+        root.draw(&Text::new(one.label.clone(), at, font))?;
     }
     root.present()?;
     drop(chart);
     Ok(())
 }
 
+/// Returns the place nearest to `at` at which the label covers no other, and takes it.
+fn free_place(taken: &mut Taken, label: &str, (x, y): (i32, i32)) -> (i32, i32) {
+    let lines = (0..i32::try_from(SIZE.1).unwrap_or(0) / LINE).flat_map(|it| [it, -it]);
+    let inside = lines.map(|line| y + line * LINE).filter(|y| (0..=LOWEST).contains(y));
+    let size = i64::from(FONT) * PX;
+    let free = inside.map(|y| (x, y)).find(|&(x, y)| {
+        let (x, y) = (i64::from(x) * PX, i64::from(y) * PX);
+        taken.take_free(Area { x, y, width: width_of(label, size), height: size })
+    });
+    free.unwrap_or((x, y))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_label_moves_away_from_another() {
+        let mut taken = Taken::default();
+        let mut place = |y| free_place(&mut taken, "c1: wall clock", (700, y)).1;
+        assert_eq!([place(100), place(101), place(99)], [100, 115, 85]);
+        assert_eq!(place(LOWEST), LOWEST);
+        assert_eq!(place(LOWEST), LOWEST - LINE, "not over the axis");
+    }
 
     #[test]
     fn indistinguishable_lines_are_close() {

@@ -233,3 +233,20 @@ pub(super) fn failover() -> Played {
     log.release(9_500, SECOND, &[2, 3, 4]);
     judged(FAILOVER, log.finish(11_000))
 }
+
+/// c1 holds twenty short leases, one after the other, then c2 holds one while A is down.
+pub(super) fn crowded() -> Played {
+    let all = [0, 1, 2, 3, 4];
+    let mut log = Log::new(9);
+    for number in 1..=20 {
+        let attempt = AttemptId { number, ..FIRST };
+        let at_ms = u64::from(number) * 100;
+        log.acquire(at_ms, attempt, &nobody(&all));
+        log.release(at_ms + 40, attempt, &all);
+    }
+    log.acquire(3_000, SECOND, &nobody(&all));
+    log.at(3_010, EventKind::NodeDown { node: NodeId(0), power: false });
+    log.release(8_000, SECOND, &all);
+    log.at(9_000, EventKind::NodeUp { node: NodeId(0), incarnation: 2 });
+    played(RECREATED, log.finish(10_000), &[])
+}

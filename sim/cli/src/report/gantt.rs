@@ -5,7 +5,7 @@ use lock_judge::oracle::Violation;
 use lock_judge::scenario::FaultKind;
 use lock_judge::text;
 
-use super::svg::{Area, PX, Scale, Svg, tick_label, width_of};
+use super::svg::{Area, PX, Scale, Svg, Taken, tick_label, width_of};
 use super::timeline::{FaultWindow, Key, Timeline};
 
 mod clients;
@@ -42,6 +42,8 @@ struct Gantt<'t, 'a> {
     timeline: &'t Timeline<'a>,
     scale: Scale,
     svg: Svg,
+    /// Areas of the rows' bars, marks and labels.
+    taken: Taken,
     /// Lane of each fault window, in the order of `timeline.fault_windows`.
     lane_of: Vec<usize>,
     clients_top: i64,
@@ -59,6 +61,7 @@ impl<'t, 'a> Gantt<'t, 'a> {
             timeline,
             scale,
             svg: Svg::default(),
+            taken: Taken::default(),
             lane_of: Vec::new(),
             clients_top: 0,
             nodes_top: 0,
@@ -195,9 +198,19 @@ impl<'t, 'a> Gantt<'t, 'a> {
             let told =
                 format!("{word} {} to {}", text::instant(away.from.at_ns), text::instant(end));
             self.svg.rect("away", Area { x: from, y, width, height }, &told);
-            let label = format!("{} {word}", timeline.host_name(host));
-            if width > width_of(&label, 10 * PX) + 8 * PX {
-                self.svg.text("away-label", (from + 4 * PX, y + height - 3 * PX), &label);
+        }
+    }
+
+    /// Names the absences of a host where its row has room for that.
+    fn absence_labels(&mut self, host: HostId, baseline: i64) {
+        let timeline = self.timeline;
+        for away in timeline.absences.iter().filter(|away| away.host == host) {
+            let from = self.scale.x(away.from.at_ns);
+            let to = self.scale.x(away.to.map_or(self.scale.to_ns, |to| to.at_ns));
+            let label = format!("{} {}", timeline.host_name(host), away.why.word());
+            let area = Area::of_text(&label, 10 * PX, (from + 4 * PX, baseline));
+            if let Some(x) = self.taken.slide(area, to - 4 * PX) {
+                self.svg.text("away-label", (x, baseline), &label);
             }
         }
     }

@@ -15,6 +15,61 @@ pub(super) struct Area {
     pub(super) height: i64,
 }
 
+impl Area {
+    /// Area of a text of this font size whose baseline begins at `at`.
+    pub(super) fn of_text(text: &str, size: i64, (x, y): (i64, i64)) -> Self {
+        Self { x, y: y - size * 8 / 10, width: width_of(text, size), height: size }
+    }
+
+    /// Area of a text whose baseline is centred at `at`.
+    pub(super) fn of_centred(text: &str, size: i64, (x, y): (i64, i64)) -> Self {
+        Self::of_text(text, size, (x - width_of(text, size) / 2, y))
+    }
+
+    pub(super) const fn right(&self) -> i64 {
+        self.x + self.width
+    }
+
+    const fn meets(&self, other: &Self) -> bool {
+        self.x < other.right()
+            && other.x < self.right()
+            && self.y < other.y + other.height
+            && other.y < self.y + self.height
+    }
+}
+
+/// Areas that labels must not cover.
+#[derive(Debug, Default)]
+pub(super) struct Taken(Vec<Area>);
+
+impl Taken {
+    pub(super) fn take(&mut self, area: Area) {
+        self.0.push(area);
+    }
+
+    /// Takes the area if it is free; returns false if it is not.
+    pub(super) fn take_free(&mut self, area: Area) -> bool {
+        let is_free = !self.0.iter().any(|it| it.meets(&area));
+        if is_free {
+            self.take(area);
+        }
+        is_free
+    }
+
+    /// Moves the area right until it is free, and takes it. Returns its new left edge; `None` if
+    /// its right edge would be beyond `end`.
+    pub(super) fn slide(&mut self, mut area: Area, end: i64) -> Option<i64> {
+        while let Some(other) = self.0.iter().find(|it| it.meets(&area)) {
+            area.x = other.right() + 2 * PX;
+        }
+        let fits = area.right() <= end;
+        fits.then(|| {
+            self.take(area);
+            area.x
+        })
+    }
+}
+
 /// A picture under construction.
 #[derive(Debug, Default)]
 pub(super) struct Svg {
@@ -168,6 +223,19 @@ mod tests {
         let texts = ["it", "SET L1 → OK", "holds L1 (C2)", "write L1 ✗ stale token"];
         let told = texts.map(|text| width_of(text, 10 * PX));
         assert_eq!(told, [70, 660, 684, 1148]);
+    }
+
+    #[test]
+    fn a_label_finds_a_place_of_its_own() {
+        let mut taken = Taken::default();
+        let area = |x, width| Area { x: x * PX, y: 0, width: width * PX, height: 10 * PX };
+        taken.take(area(0, 20));
+        assert!(!taken.take_free(area(19, 5)));
+        assert!(taken.take_free(area(20, 5)));
+        assert_eq!(taken.slide(area(5, 10), 100 * PX), Some(27 * PX));
+        assert_eq!(taken.slide(area(5, 10), 48 * PX), None, "it would end at 49");
+        let below = Area { y: 10 * PX, ..area(0, 20) };
+        assert!(taken.take_free(below));
     }
 
     #[test]

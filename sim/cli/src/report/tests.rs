@@ -153,6 +153,46 @@ fn the_table_of_the_readme_says_what_was_not_played() {
     assert!(table.lines().skip(2).all(|line| line.contains("| not played |")), "{table}");
 }
 
+/// Names of leases and messages in the pictures of `page` that cover each other or leave their
+/// picture.
+fn illegible(page: &str) -> Vec<String> {
+    use svg::{Area, PX, Taken};
+    let number = |text: &str| (text.parse::<f64>().expect("a number") * PX as f64) as i64;
+    let value = |tag: &str, name: &str| {
+        let (_, rest) = tag.split_once(&format!(" {name}=\""))?;
+        Some(rest.split_once('"')?.0.to_owned())
+    };
+    let mut found = Vec::new();
+    for picture in page.split("<svg class=\"").skip(1).filter(|it| it.contains("viewBox")) {
+        let mut taken = Taken::default();
+        let width = value(picture, "width").map_or(0, |width| number(&width));
+        for tag in picture.split("<text").skip(1) {
+            let class = value(tag, "class").unwrap_or_default();
+            let size = match class.as_str() {
+                "label" => 11 * PX,
+                "l" | "l end" | "away-label" => 10 * PX,
+                _ => continue,
+            };
+            let (_, text) = tag.split_once('>').expect("a tag ends");
+            let text = text.split_once('<').map_or(text, |(text, _)| text);
+            let at = ["x", "y"].map(|name| number(&value(tag, name).expect("a place")));
+            let mut area = Area::of_text(text, size, (at[0], at[1]));
+            area.x -= if class == "l end" { area.width } else { 0 };
+            if !taken.take_free(area) || area.x < 0 || area.right() > width {
+                found.push(text.to_owned());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn no_name_in_a_picture_is_covered_or_cut() {
+    for played in [fixture::jump(), fixture::pause(), fixture::failover(), fixture::crowded()] {
+        assert_eq!(illegible(&page::draw(&[&played], true)), [""; 0]);
+    }
+}
+
 /// Checks that tags nest, attributes are quoted, and text is escaped.
 fn well_formed(svg: &str) {
     let mut open: Vec<&str> = Vec::new();
@@ -222,6 +262,8 @@ proptest! {
         };
         let played = all_violated(events, violation);
         prop_assert!(blocks(&played).lines().count() <= 26 * Property::ALL.len());
-        prop_assert!(page::draw(&[&played], true).ends_with("</html>\n"));
+        let page = page::draw(&[&played], true);
+        prop_assert!(page.ends_with("</html>\n"));
+        prop_assert_eq!(illegible(&page), [""; 0]);
     }
 }

@@ -3,9 +3,9 @@
 use lock_judge::history::ClientId;
 use lock_judge::text;
 
-use super::{CLIENT_ROW, Gantt, LEFT, RIGHT, colour};
+use super::{CLIENT_ROW, Gantt, LEFT, RIGHT, WIDTH, colour};
 use crate::report::story::outside;
-use crate::report::svg::{Area, PX, width_of};
+use crate::report::svg::{Area, PX};
 use crate::report::timeline::{Attempt, Interval};
 use crate::report::words;
 
@@ -48,8 +48,13 @@ pub(super) fn draw(gantt: &mut Gantt<'_, '_>) {
         for write in timeline.writes.iter().filter(|it| it.attempt.client == client) {
             let x = gantt.scale.x(write.sent.at_ns);
             gantt.svg.line("write", (x, top + BAR_TOP + BAR), (x, top + BAR_TOP + BAR + 9 * PX));
-            gantt.svg.text("mark", (x, top + BAR_TOP + BAR + 19 * PX), "w");
+            let at = (x, top + BAR_TOP + BAR + 19 * PX);
+            gantt.svg.text("mark", at, "w");
+            gantt.taken.take(Area::of_centred("w", 10 * PX, at));
         }
+        names(gantt, client, top);
+        let host = scenario.client_host(client);
+        gantt.absence_labels(host, top + BAR_TOP + BAR + 12 * PX);
     }
 }
 
@@ -57,13 +62,10 @@ fn lease(gantt: &mut Gantt<'_, '_>, attempt: &Attempt, top: i64) {
     let place = gantt.timeline.lease_place(attempt.id).unwrap_or(0);
     let colour = colour(place);
     let name = gantt.timeline.name(attempt.id);
-    for (nth, belief) in attempt.beliefs.iter().enumerate() {
+    for belief in &attempt.beliefs {
         let told = format!("{name} believed {}", span(belief));
         let area = bar(gantt, belief, top + BAR_TOP, BAR);
         gantt.svg.rect(&format!("bar {colour}"), area, &told);
-        if nth == 0 {
-            label(gantt, area, &name, belief);
-        }
     }
     margin(gantt, attempt, top, &colour);
     extensions(gantt, attempt, top);
@@ -75,15 +77,39 @@ fn lease(gantt: &mut Gantt<'_, '_>, attempt: &Attempt, top: i64) {
     }
 }
 
-fn label(gantt: &mut Gantt<'_, '_>, area: Area, name: &str, belief: &Interval) {
-    let long = format!("{name}  {}", span(belief));
-    let (x, y) = (area.x + 5 * PX, area.y + 12 * PX);
-    if area.width > width_of(&long, 11 * PX) + 8 * PX {
-        gantt.svg.text("label", (x, y), &long);
-    } else if area.width > width_of(name, 11 * PX) + 8 * PX {
-        gantt.svg.text("label", (x, y), name);
-    } else {
-        gantt.svg.text("label", ((area.x + area.width + 3 * PX).min(RIGHT - 14 * PX), y), name);
+/// Names the leases of a client: each inside its bar, or else beside or below it if there is room.
+fn names(gantt: &mut Gantt<'_, '_>, client: ClientId, top: i64) {
+    let timeline = gantt.timeline;
+    let own = timeline.leases().filter(|it| it.id.client == client && it.delivered.is_some());
+    let first = own.filter_map(|it| Some((timeline.name(it.id), *it.beliefs.first()?)));
+    let mut narrow = Vec::new();
+    let mut bars = Vec::new();
+    for (name, belief) in first {
+        let area = bar(gantt, &belief, top + BAR_TOP, BAR);
+        let at = (area.x + 5 * PX, area.y + 12 * PX);
+        let long = format!("{name}  {}", span(&belief));
+        let inside = [&long, &name].into_iter().find(|label| {
+            let own = Area::of_text(label, 11 * PX, at);
+            own.right() + 3 * PX < area.right() && gantt.taken.take_free(own)
+        });
+        match inside {
+            Some(label) => gantt.svg.text("label", at, label),
+            None => narrow.push((area, name.clone())),
+        }
+        bars.push(area);
+    }
+    bars.into_iter().for_each(|area| gantt.taken.take(area));
+    for (area, name) in narrow {
+        let beside = (area.right() + 3 * PX, area.y + 12 * PX);
+        let below = (area.x, area.y + BAR + 12 * PX);
+        let free = [beside, below].into_iter().find(|&at| {
+            let own = Area::of_text(&name, 11 * PX, at);
+            let spaced = Area { width: own.width + 3 * PX, ..own };
+            own.right() <= WIDTH && gantt.taken.take_free(spaced)
+        });
+        if let Some(at) = free {
+            gantt.svg.text("label", at, &name);
+        }
     }
 }
 
@@ -158,6 +184,7 @@ fn refusals(gantt: &mut Gantt<'_, '_>, client: ClientId, top: i64) {
         let area =
             Area { x: x - 2 * PX, y: top + BAR_TOP + 32 * PX, width: 5 * PX, height: 5 * PX };
         gantt.svg.rect("refused", area, &told);
+        gantt.taken.take(area);
     }
 }
 
@@ -168,4 +195,21 @@ fn bar(gantt: &Gantt<'_, '_>, interval: &Interval, y: i64, height: i64) -> Area 
 
 fn span(interval: &Interval) -> String {
     format!("{} to {}", text::instant(interval.from_ns), text::instant(interval.to_ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::report::timeline::Timeline;
+    use crate::report::{fixture, gantt};
+
+    #[test]
+    fn short_leases_are_named_where_there_is_room() {
+        let played = fixture::crowded();
+        let timeline = Timeline::new(&played.result.case.scenario, &played.kept[0].1);
+        let drawn = gantt::draw(&timeline, None);
+        let is_named = |name: &str| drawn.contains(&format!(">{name}</text>"));
+        let named: Vec<u8> = (1..=21).filter(|nth| is_named(&format!("L{nth}"))).collect();
+        assert_eq!(named, [1, 3, 5, 7, 9, 11, 14, 17, 20, 21]);
+        assert!(is_named("A killed"), "{drawn}");
+    }
 }

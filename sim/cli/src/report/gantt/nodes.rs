@@ -21,6 +21,7 @@ pub(super) fn draw(gantt: &mut Gantt<'_, '_>) {
         gantt.svg.text("row", (0, top + BAR_TOP + 12 * PX), &name);
         gantt.absences(node.first_host(), top + BAR_TOP - 2 * PX, BAR + 4 * PX);
         keys(gantt, node, top);
+        gantt.absence_labels(node.first_host(), top + BAR_TOP + BAR - PX);
     }
     if gantt.timeline.has_writes() {
         store(gantt);
@@ -30,6 +31,7 @@ pub(super) fn draw(gantt: &mut Gantt<'_, '_>) {
 fn keys(gantt: &mut Gantt<'_, '_>, node: NodeId, top: i64) {
     let timeline = gantt.timeline;
     let mut narrow_until = i64::MIN;
+    let mut names = Vec::new();
     let own = timeline.keys.iter().filter(|key| key.node == node && is_drawn(timeline, key));
     for key in own {
         let from = gantt.scale.x(key.set.at_ns);
@@ -50,10 +52,15 @@ fn keys(gantt: &mut Gantt<'_, '_>, node: NodeId, top: i64) {
             }
         };
         gantt.svg.rect(&format!("bar {class}"), area, &told);
-        if area.width > width_of(&name, 10 * PX) + 8 * PX {
-            gantt.svg.text("label", (from + 5 * PX, area.y + 12 * PX), &name);
-        }
+        names.push((area, name));
         marks(gantt, key, area.y);
+    }
+    for (area, name) in names.into_iter().filter(|(_, name)| !name.is_empty()) {
+        let at = (area.x + 5 * PX, area.y + 12 * PX);
+        if let Some(x) = gantt.taken.slide(Area::of_text(&name, 11 * PX, at), area.right() - 3 * PX)
+        {
+            gantt.svg.text("label", (x, at.1), &name);
+        }
     }
 }
 
@@ -85,7 +92,9 @@ fn marks(gantt: &mut Gantt<'_, '_>, key: &Key, y: i64) {
     let middle = y + BAR / 2;
     gantt.svg.line("missing", (end.min(due), middle), (end.max(due), middle));
     gantt.svg.text("ended", (end, y + 13 * PX), "✕");
+    gantt.taken.take(Area::of_centred("✕", 14 * PX, (end, y + 13 * PX)));
     if due < RIGHT - 4 * PX {
+        gantt.taken.take(Area::of_centred("▷", 13 * PX, (due, y + 13 * PX)));
         gantt.svg.text("due", (due, y + 13 * PX), "▷");
     }
 }
