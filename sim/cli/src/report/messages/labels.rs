@@ -102,10 +102,12 @@ impl Label {
 /// Moves the labels of one instant until none covers another: the names of faults up, the others
 /// down. Crosses stay. Labels that are too many for one place are counted instead.
 pub(super) fn stack(labels: Vec<Label>) -> Vec<Label> {
+    let of = |kind: Kind| move |label: &Label| label.kind == kind;
     let labels = shortened(labels).into_iter();
-    let (crosses, rest) = labels.partition::<Vec<_>, _>(|label| label.kind == Kind::Cross);
-    let mut placed = crosses;
-    for mut label in rest {
+    let (mut placed, rest): (Vec<_>, Vec<_>) = labels.partition(of(Kind::Cross));
+    let (faults, rest): (Vec<_>, Vec<_>) = rest.into_iter().partition(of(Kind::Fault));
+    // The lowest name is placed first.
+    for mut label in faults.into_iter().rev().chain(rest) {
         while let Some(other) = placed.iter().find(|other| other.meets(&label)) {
             let is_fault = label.kind == Kind::Fault;
             label.down = if is_fault { other.down - LINE } else { other.down + LINE };
@@ -142,7 +144,7 @@ fn shortened(labels: Vec<Label>) -> Vec<Label> {
 /// Room that labels need above and below the line of their instant, the next line's own labels
 /// included.
 pub(super) fn room(labels: &[Label]) -> (i64, i64) {
-    let above = labels.iter().map(|label| -label.down).max().unwrap_or(0);
+    let above = labels.iter().map(|label| 3 * PX - label.down).max().unwrap_or(0);
     let below = labels.iter().map(|label| label.down + LINE).max().unwrap_or(0);
     (above.max(0), below)
 }
@@ -176,9 +178,9 @@ mod tests {
         let cross = Label::cross(0, 100 * PX, 14 * PX);
         let beside = beside(false, 98, "SET");
         let labels = vec![fault("crash"), fault("pause"), beside, cross.clone(), cross];
-        let expected = [("✕", 14), ("crash", -8), ("pause", -19), ("SET", 3)];
+        let expected = [("✕", 14), ("pause", -8), ("crash", -19), ("SET", 3)];
         assert_eq!(told(labels.clone()), expected.map(|(text, down)| (text.to_owned(), down)));
-        assert_eq!(room(&stack(labels)), (19 * PX, 25 * PX));
+        assert_eq!(room(&stack(labels)), (22 * PX, 25 * PX));
     }
 
     #[test]

@@ -99,6 +99,6 @@ mod tests {
     fn a_fault_is_named_between_two_rows() {
         let fault = Label::fault(2, 0, String::from("crash"));
         let rows = Rows::new(&[1, 2], &[], vec![fault]);
-        assert_eq!(rows.y(2) - rows.y(1), STEP + 8 * PX);
+        assert_eq!(rows.y(2) - rows.y(1), STEP + 11 * PX);
     }
 }
