@@ -26,15 +26,6 @@ pub fn length(ns: u64) -> String {
     format!("{}{} {name}", ns / unit, decimals(thousandths))
 }
 
-/// Formats the time between two instants; a second and more agree with the instants as [`instant`]
-/// shows them.
-pub fn between(from_ns: u64, to_ns: u64) -> String {
-    match to_ns.saturating_sub(from_ns) {
-        ns @ ..1_000_000_000 => length(ns),
-        _ => length((to_ns / 1_000_000 - from_ns / 1_000_000) * 1_000_000),
-    }
-}
-
 /// Formats a number of thousandths as a decimal number without trailing zeros: `86.25`.
 pub fn thousandths(number: u64) -> String {
     format!("{}{}", number / 1_000, decimals(number % 1_000))
@@ -109,8 +100,6 @@ mod tests {
     fn lengths_choose_their_unit() {
         let told = [0, 7, 1_500, 2_000_000, 999_999_999, 8_796_000_000].map(length);
         assert_eq!(told, ["0 s", "7 ns", "1.5 µs", "2 ms", "999.999 ms", "8.796 s"]);
-        assert_eq!(between(1_102_999_999, 3_002_000_000), "1.9 s", "1.102 s to 3.002 s");
-        assert_eq!(between(1_999_999_999, 2_000_000_006), "7 ns");
         assert_eq!(signed(-90_000_000), "−90 ms");
         assert_eq!([86_250, 1_000, 7].map(thousandths), ["86.25", "1", "0.007"]);
     }

@@ -63,7 +63,7 @@ pub(super) fn document(title: &str, class: &str, body: &Markup) -> String {
             body class=(class) {
                 (PreEscaped(PATTERNS.trim_end()))
                 main { (body) }
-                footer { "Written by " (build::NAME) ". Times are true time unless a clock is named." }
+                footer { "Written by " (build::NAME) ". Times are true time unless a clock is named, and each is rounded down." }
             }
         }
     };

@@ -87,7 +87,7 @@ fn held(timeline: &Timeline<'_>, violation: &Violation, verb: &str) -> String {
     } else {
         format!("{one} and {other}")
     };
-    let length = text::between(violation.from_ns, violation.to_ns);
+    let length = text::length(violation.to_ns.saturating_sub(violation.from_ns));
     let (from, to) = (text::instant(violation.from_ns), text::instant(violation.to_ns));
     let resource = &timeline.scenario.lock.resource;
     format!("{who} {verb} “{resource}” for {length} (true time {from} to {to})")

@@ -127,6 +127,17 @@ fn the_pictures_say_the_true_times() {
 }
 
 #[test]
+fn sentence_and_picture_have_one_length_of_an_overlap() {
+    let played = fixture::jump();
+    let timeline = timeline::Timeline::new(&played.result.case.scenario, &played.kept[0].1);
+    let (_, violation) = played.violations(played.kept[0].0)[0];
+    let violation = Violation { from_ns: 1_102_999_999, to_ns: 3_002_000_000, ..*violation };
+    let story = story::of_violation(&timeline, Property::MutualExclusion, &violation);
+    assert!(story.headline.contains("for 1.899 s (true"), "{}", story.headline);
+    assert!(gantt::draw(&timeline, Some(&violation)).contains(">overlap 1.899 s<"));
+}
+
+#[test]
 fn the_sweep_shows_what_was_played_and_nothing_else() {
     let cell = |point, node: Option<&str>, violated| picture::Cell {
         row: picture::Row::Ours,
