@@ -106,7 +106,7 @@ const LINES: [Line; 13] = [
         fenced: "-",
     },
     Line {
-        assumption: "no process stops, with one perfect lock server instead of five masters (K10)",
+        assumption: "no process stops, with one perfect lock server instead of five masters (K10) ‖",
         scenario: "ideal-lease-service",
         literal: "",
         ours: "-",
