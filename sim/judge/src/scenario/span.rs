@@ -1,9 +1,11 @@
 //! Durations as written in a scenario: an integer and a unit, `250us`, `10s`, `1ms..5ms`.
 
 use core::fmt;
+use core::marker::PhantomData;
 use core::ops::Range;
 use core::str::FromStr;
 
+use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 const UNITS: [(&str, u64); 5] =
@@ -204,8 +206,27 @@ impl fmt::Display for SignedSpanRange {
     }
 }
 
+/// Reads a value from its text.
+struct Text<T> {
+    /// What is expected, for the error about a value of another type.
+    expected: &'static str,
+    parsed: PhantomData<T>,
+}
+
+impl<T: FromStr<Err = String>> Visitor<'_> for Text<T> {
+    type Value = T;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.expected)
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
+    }
+}
+
 macro_rules! as_text {
-    ($($name:ty),*) => {$(
+    ($($name:ty: $expected:literal),*) => {$(
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
@@ -214,14 +235,19 @@ macro_rules! as_text {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = String::deserialize(deserializer)?;
-                text.parse().map_err(serde::de::Error::custom)
+                deserializer.deserialize_str(Text { expected: $expected, parsed: PhantomData })
             }
         }
     )*};
 }
 
-as_text!(SeedRange, SignedSpan, SignedSpanRange, Span, SpanRange);
+as_text!(
+    SeedRange: "a range of seeds such as `\"0..100\"`",
+    SignedSpan: "a duration such as `\"-5s\"`",
+    SignedSpanRange: "a duration such as `\"-5s\"`, or a range such as `\"-5s..10ms\"`",
+    Span: "a duration such as `\"5s\"`",
+    SpanRange: "a duration such as `\"5s\"`, or a range such as `\"1ms..5ms\"`"
+);
 
 #[cfg(test)]
 mod tests {
@@ -241,6 +267,14 @@ mod tests {
             "-5s..1s".parse::<SignedSpanRange>().unwrap().largest_size(),
             Span::from_ms(5_000)
         );
+    }
+
+    #[test]
+    fn a_number_in_place_of_a_text_is_answered_with_an_example() {
+        let error = serde_json::from_str::<Span>("5").unwrap_err().to_string();
+        assert!(error.contains("integer `5`, expected a duration such as `\"5s\"`"), "{error}");
+        let error = serde_json::from_str::<SpanRange>("5").unwrap_err().to_string();
+        assert!(error.contains("a range such as `\"1ms..5ms\"`"), "{error}");
     }
 
     #[test]

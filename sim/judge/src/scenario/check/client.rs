@@ -80,7 +80,9 @@ impl Check<'_> {
         let subject = subjects::subject(&client.subject);
         if client.subject != WORKER && subject.is_none() {
             let message = format!("unknown subject `{}`", client.subject);
+            let table = "the table of subjects in `scenarios/README.md` has the names";
             let help = names::suggestion(&client.subject, subjects::subject_names());
+            let help = help.or_else(|| Some(table.to_owned()));
             let at = format!("{at}.subject");
             self.wrong(&at, &message, "expected the name of a lock client").help = help;
         }
