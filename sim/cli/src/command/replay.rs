@@ -154,8 +154,15 @@ fn hash_lines(result: &CaseResult, outcome: &Outcome, out: &Path) -> (String, Ex
 ///
 /// # Errors
 ///
-/// If there are several cases and none is the base.
+/// If the cases are of several scenarios, or if there are several and none is the base.
 pub(super) fn the_one(which: &str, mut cases: Vec<Selected>) -> Result<Selected, Stop> {
+    let mut scenarios: Vec<&str> = cases.iter().map(|it| it.case.scenario.name.as_str()).collect();
+    scenarios.dedup();
+    if scenarios.len() > 1 {
+        let message = format!("error: `{which}` has {} scenarios; name one", scenarios.len());
+        scenarios.truncate(20);
+        return Err(Stop::usage(format!("{message}\n  = help: {}", scenarios.join(", "))));
+    }
     if let Some(base) = cases.iter().position(|it| it.case.slug.is_none()) {
         return Ok(cases.swap_remove(base));
     }
@@ -165,4 +172,19 @@ pub(super) fn the_one(which: &str, mut cases: Vec<Selected>) -> Result<Selected,
     let names: Vec<String> = cases.iter().take(20).map(|it| it.case.full_name()).collect();
     let message = format!("error: `{which}` has {} cases; name one", cases.len());
     Err(Stop::usage(format!("{message}\n  = help: {}", names.join(", "))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_run_is_of_one_scenario() {
+        let select = |word: &str| select::select(&[word.to_owned()], &[]).expect("it is known").0;
+        let stop = the_one("tag:K1", select("tag:K1")).expect_err("several scenarios");
+        assert!(stop.message.contains("scenarios; name one"), "{}", stop.message);
+        assert!(stop.message.contains("pause-after-the-check"), "{}", stop.message);
+        let one = the_one("canonical", select("canonical")).expect("it has a base case");
+        assert_eq!(one.case.full_name(), "canonical");
+    }
 }

@@ -8,7 +8,7 @@ use redis_sim::profile::{PROFILES, Profile};
 use redlock_sim::library;
 use serde::{Deserialize, Serialize};
 
-use super::exit::Stop;
+use super::exit::{Exit, Stop};
 
 /// Folder of scenarios that is used, if it exists, instead of the built-in ones.
 const FOLDER: &str = "scenarios";
@@ -52,11 +52,38 @@ impl Library {
                 let help = format!("for the scenarios in the folder, write `./{name}/`");
                 return Stop::usage(format!("{message}\n  = help: {help}"));
             }
-            Stop::usage(match nearest(name, names) {
-                Some(other) => format!("{message}\n  = help: did you mean `{other}`?"),
-                None => format!("{message}\n  = help: `redlock-sim list` lists all"),
-            })
+            let tag = self.tags().find(|tag| tag.eq_ignore_ascii_case(name));
+            Stop::usage(
+                match tag
+                    .map(|tag| format!("tag:{tag}"))
+                    .as_deref()
+                    .or_else(|| nearest(name, names))
+                {
+                    Some(other) => format!("{message}\n  = help: did you mean `{other}`?"),
+                    None => format!("{message}\n  = help: `redlock-sim list` lists all"),
+                },
+            )
         })
+    }
+
+    /// Returns the files with a tag; at least one.
+    fn tagged(&self, tag: &str) -> Result<Vec<&File>, Stop> {
+        let has = |file: &&File| file.scenario().tags.iter().any(|it| it == tag);
+        let found: Vec<&File> = self.files.iter().filter(has).collect();
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        let help = match nearest(tag, self.tags()) {
+            Some(other) => format!("did you mean `tag:{other}`?"),
+            None => String::from("`redlock-sim list` shows the tags of each scenario"),
+        };
+        let message =
+            format!("error: no scenario has the tag `{tag}` ({})\n  = help: {help}", self.origin);
+        Err(Stop { exit: Exit::Nothing, message })
+    }
+
+    fn tags(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().flat_map(|file| &file.scenario().tags).map(String::as_str)
     }
 }
 
@@ -96,10 +123,7 @@ pub(super) fn files(words: &[String]) -> Result<Vec<File>, Stop> {
             }
             Selector::Path(path, None) => library::load(Path::new(path)).map_err(Stop::usage)?,
             Selector::Name(name, None) => vec![Library::load()?.named(name)?.clone()],
-            Selector::Tag(tag) => {
-                let has = |file: &File| file.scenario().tags.iter().any(|it| it == tag);
-                Library::load()?.files.into_iter().filter(has).collect()
-            }
+            Selector::Tag(tag) => Library::load()?.tagged(tag)?.into_iter().cloned().collect(),
         };
         for file in files {
             if !found.iter().any(|it| it.path() == file.path()) {
@@ -132,11 +156,9 @@ pub(super) fn select(
         selection.add_files(&library.files, None, By::Library)?;
     }
     for selector in selectors {
-        let files = library.as_ref().map_or(&[][..], |library| &library.files);
         match (selector, &library) {
-            (Selector::Tag(tag), _) => {
-                let tagged = |file: &&File| file.scenario().tags.iter().any(|it| it == tag);
-                selection.add_files(files.iter().filter(tagged), None, By::Library)?;
+            (Selector::Tag(tag), Some(library)) => {
+                selection.add_files(library.tagged(tag)?, None, By::Library)?;
             }
             (Selector::Path(path, slug), _) => {
                 let path = Path::new(path);
@@ -147,7 +169,9 @@ pub(super) fn select(
             (Selector::Name(name, slug), Some(library)) => {
                 selection.add_files([library.named(name)?], slug, By::Name)?;
             }
-            (Selector::Name(..), None) => unreachable!("a name needs the library"),
+            (Selector::Name(..) | Selector::Tag(_), None) => {
+                unreachable!("names and tags need the library")
+            }
         }
     }
     Ok((selection.cases, origin))
@@ -225,4 +249,40 @@ pub(super) fn profile(name: &str) -> Result<&'static Profile, Stop> {
         };
         Stop::usage(format!("error: there is no profile `{name}`\n  = help: {help}"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn library() -> Library {
+        Library { files: library::embedded().expect("they are valid"), origin: "built in" }
+    }
+
+    #[test]
+    fn an_unknown_tag_is_answered_with_the_nearest() {
+        let library = library();
+        assert!(library.tagged("K1").is_ok_and(|files| files.len() > 1));
+        for (tag, help) in [("k1", "did you mean `tag:K1`?"), ("", "`redlock-sim list` shows")] {
+            let stop = library.tagged(tag).expect_err("there is no such tag");
+            assert_eq!(stop.exit, Exit::Nothing);
+            assert!(stop.message.contains(help), "{}", stop.message);
+        }
+    }
+
+    #[test]
+    fn an_unknown_tag_beside_a_known_one_is_an_error() {
+        let words = ["tag:K1", "tag:no-such-tag"].map(String::from);
+        let stop = select(&words, &[]).expect_err("the second tag is unknown");
+        assert!(stop.message.contains("the tag `no-such-tag`"), "{}", stop.message);
+    }
+
+    #[test]
+    fn a_tag_in_place_of_a_name_is_recognised() {
+        let library = library();
+        for (name, help) in [("k1", "`tag:K1`"), ("canonicl", "`canonical`")] {
+            let stop = library.named(name).expect_err("there is no such scenario");
+            assert!(stop.message.contains(help), "{}", stop.message);
+        }
+    }
 }
