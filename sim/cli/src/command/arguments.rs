@@ -2,10 +2,9 @@
 
 mod clients;
 mod examples;
+mod numbers;
 mod shard;
 
-use core::ops::Range;
-use core::str::FromStr;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -21,6 +20,7 @@ use self::examples::{
     LIST_EXAMPLES, MASTER_EXAMPLES, MERGE_EXAMPLES, REPLAY_EXAMPLES, RUN_EXAMPLES, SERVE_EXAMPLES,
     SHOW_EXAMPLES,
 };
+use self::numbers::{Plans, whole};
 pub(super) use self::shard::{Merge, Shard};
 
 /// Name of the hidden command that outlives `drive`.
@@ -129,7 +129,7 @@ pub(super) struct Run {
     #[arg(long, value_name = "A..B")]
     pub(super) seeds: Option<SeedRange>,
     /// Number of threads; one per core if not given
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = whole::<u16>(1, 1_024), allow_negative_numbers = true)]
     pub(super) jobs: Option<u16>,
     #[command(flatten)]
     pub(super) settings: Settings,
@@ -169,7 +169,7 @@ pub(super) struct Replay {
     #[arg(value_name = "NAME[::CASE]")]
     pub(super) which: String,
     /// Seed of the run
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..u64::MAX))]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(0, u64::MAX - 1), allow_negative_numbers = true)]
     pub(super) seed: u64,
     /// Engine of the runs
     #[arg(long, default_value_t, value_name = "ENGINE", value_parser = engines())]
@@ -205,13 +205,13 @@ pub(super) struct Explore {
     #[arg(long, default_value_t, value_name = "ENGINE", value_parser = engines())]
     pub(super) engine: Engine,
     /// Number of plans, or the plans from A to before B; 100000 if neither plans nor a time is given
-    #[arg(long, value_name = "N|A..B")]
+    #[arg(long, value_name = "N|A..B", allow_negative_numbers = true)]
     pub(super) plans: Option<Plans>,
     /// Stop after this time
     #[arg(long = "for", value_name = "DURATION")]
     pub(super) limit: Option<Span>,
     /// Seed from which plans are drawn
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<u64>(0, u64::MAX), allow_negative_numbers = true)]
     pub(super) seed: u64,
     /// Assumption that plans may break: clock, membership, memory, operator or randomness. May be
     /// given several times
@@ -223,23 +223,6 @@ pub(super) struct Explore {
     pub(super) shard: Shard,
     #[command(flatten)]
     pub(super) messages: Messages,
-}
-
-/// Numbers of the plans of an exploration; not empty.
-#[derive(Clone, Debug)]
-pub(super) struct Plans(pub(super) Range<u64>);
-
-impl FromStr for Plans {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let plans = match text.split_once("..") {
-            Some((first, end)) => first.parse().ok().zip(end.parse().ok()),
-            None => text.parse().ok().map(|number| (0, number)),
-        };
-        let range = plans.map(|(first, end)| first..end).filter(|range| !range.is_empty());
-        range.map(Self).ok_or_else(|| String::from("expected a number of plans, or a range A..B"))
-    }
 }
 
 #[derive(Args, Debug)]

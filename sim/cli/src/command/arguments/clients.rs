@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use lock_judge::scenario::{SeedRange, Span};
 use redis_sim::profile::{PROFILES, Profile};
 
+use super::numbers::whole;
 use super::{Amount, Messages, Out, Settings, Shard};
 
 #[derive(Args, Debug)]
@@ -15,13 +16,14 @@ pub(in crate::command) struct Serve {
     #[arg(value_name = "NAME[::CASE]|PATH")]
     pub(in crate::command) which: Option<String>,
     /// Number of masters, 5 if not given; not for a scenario, which has its own
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=9))]
+    #[arg(long, value_name = "N", value_parser = whole::<u8>(1, 9))]
     pub(in crate::command) nodes: Option<u8>,
     /// Port of the first master, followed by those of the others; 0 for any free ports
-    #[arg(long, value_name = "PORT", default_value_t = 17_000)]
+    #[arg(long, value_name = "PORT", default_value_t = 17_000, value_parser = whole::<u16>(0, 65_535))]
     pub(in crate::command) base_port: u16,
-    /// Port of the observer; a hundred above the first master's if not given
-    #[arg(long, value_name = "PORT")]
+    /// Port of the observer; if not given, a hundred above the first master's, or any free one if
+    /// there is no such port
+    #[arg(long, value_name = "PORT", value_parser = whole::<u16>(0, 65_535))]
     pub(in crate::command) observer_port: Option<u16>,
     /// Server that the masters simulate; the scenario's if not given
     #[arg(long, value_name = "NAME", value_parser = profiles())]
@@ -37,7 +39,7 @@ pub(in crate::command) struct Serve {
     #[arg(long)]
     pub(in crate::command) wait_for_start: bool,
     /// Seed for message delays
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<u64>(0, u64::MAX), allow_negative_numbers = true)]
     pub(in crate::command) seed: u64,
     #[command(flatten)]
     pub(in crate::command) settings: Settings,
@@ -59,7 +61,7 @@ pub(in crate::command) struct Drive {
     #[arg(long, value_name = "A..B", default_value = "0..1")]
     pub(in crate::command) seeds: SeedRange,
     /// Number of runs at a time; one per core if not given
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = whole::<u16>(1, 1_024), allow_negative_numbers = true)]
     pub(in crate::command) jobs: Option<u16>,
     /// End a run this long after its time 0; if not given, it ends with its workers
     #[arg(long = "for", value_name = "DURATION")]
