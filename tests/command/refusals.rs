@@ -103,19 +103,39 @@ error: `clock-jump::five` is a case
   = help: a case is a part of its file: `redlock-sim show clock-jump`
 
 "#]]);
-    redlock_sim(&folder, &["show", "tag:nothing"]).code(4);
+    redlock_sim(&folder, &["show", "tag:nothing"]).code(4).stderr_eq(str![[r#"
+error: no scenario has the tag `nothing` (./scenarios)
+  = help: `redlock-sim list` shows the tags of each scenario
+
+"#]]);
     redlock_sim(&folder, &["run", "there/is/nothing.toml"]).code(2);
     for arguments in [
         &["run", "--seeds", "5..5"][..],
         &["run", "--engine", "exhaustive"],
         &["run", "--jobs", "0"],
         &["run", "--set", "lock.ttl"],
+        &["replay", "clock-jump", "--seed", "-1"],
         &["replay", "clock-jump"],
         &["explore", "--engine", "turmoil", "--subject", "unique-id"],
         &["explain"],
     ] {
         redlock_sim(&folder, arguments).code(2);
     }
+    redlock_sim(&folder, &["gate"]).code(2).stderr_eq(str![[r#"
+error: there is no file reports/results.json
+  = help: `redlock-sim run` writes `reports/results.json`
+
+"#]]);
+    let text = redlock_sim(&folder, &["gate", "scenarios/clock-jump.toml"]).code(2);
+    text.stderr_eq(str![[r#"
+error: scenarios/clock-jump.toml is no file of results: [..]
+  = help: `redlock-sim run` writes `reports/results.json`
+
+"#]]);
+    let subject = ["run", "--set", "client.c1.subject=redis"];
+    let said = redlock_sim(&folder, &subject).code(2).get_output().stderr.clone();
+    let said = String::from_utf8(said).unwrap();
+    assert!(said.contains("= help: the table of subjects in `scenarios/README.md`"), "{said}");
     assert!(!folder.join("reports").exists());
 }
 

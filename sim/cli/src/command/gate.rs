@@ -14,8 +14,7 @@ use crate::report::{Results, Staged};
 
 /// Prints every difference, and lets pass what is known.
 pub(super) fn gate(arguments: &Gate) -> Result<Exit, Stop> {
-    let results = Results::read(&arguments.results)
-        .map_err(|error| Stop::usage(format!("error: {}: {error}", arguments.results.display())))?;
+    let results = read_results(&arguments.results)?;
     if results.cases.is_empty() {
         return Err(Stop { exit: Exit::Nothing, message: String::from("no case was played") });
     }
@@ -49,6 +48,20 @@ pub(super) fn gate(arguments: &Gate) -> Result<Exit, Stop> {
         say(format_args!("{cases} cases, {known} known departures, {failing}"));
     }
     Ok(if red > 0 { Exit::Failed } else { Exit::Met })
+}
+
+fn read_results(path: &Path) -> Result<Results, Stop> {
+    Results::read(path).map_err(|error| {
+        let (name, help) =
+            (path.display(), "  = help: `redlock-sim run` writes `reports/results.json`");
+        Stop::usage(match error.kind() {
+            io::ErrorKind::NotFound => format!("error: there is no file {name}\n{help}"),
+            io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
+                format!("error: {name} is no file of results: {error}\n{help}")
+            }
+            _ => format!("error: {name} cannot be read: {error}"),
+        })
+    })
 }
 
 fn read(path: &Path, may_be_missing: bool) -> Result<Baseline, Stop> {

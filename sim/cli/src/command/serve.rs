@@ -23,6 +23,7 @@ const PLAIN: &str = "schema = 1\nname = \"serve\"\ntitle = \"Masters without fau
 /// Serves until asked to end, then judges the run.
 pub(super) fn serve(arguments: &Serve) -> Result<Exit, Stop> {
     let case = case(arguments)?;
+    check_ports(arguments.base_port, case.scenario.cluster.nodes.len())?;
     let profile = arguments.profile.unwrap_or_else(|| serve::profile(&case.scenario));
     let out = &arguments.out.out;
     report::check_writable(out).map_err(|error| Stop::unwritable(out, &error))?;
@@ -30,17 +31,14 @@ pub(super) fn serve(arguments: &Serve) -> Result<Exit, Stop> {
         case,
         seed: arguments.seed,
         base_port: arguments.base_port,
-        observer_port: arguments.observer_port.unwrap_or(match arguments.base_port {
-            0 => 0,
-            base => base.saturating_add(100),
-        }),
+        observer_port: arguments.observer_port.unwrap_or(observer_port(arguments.base_port)),
         profile,
         waits_for_start: arguments.wait_for_start,
         owns_workers: false,
         describe,
         out: out.clone(),
     };
-    let fleet = Fleet::start(&setup).map_err(refused)?;
+    let fleet = Fleet::start(&setup).map_err(|refusal| unserved(&setup.case, refusal))?;
     fleet
         .end_at_signals()
         .map_err(|error| Stop { exit: Exit::Internal, message: format!("error: {error}") })?;
@@ -90,6 +88,33 @@ fn case(arguments: &Serve) -> Result<Case, Stop> {
         scenario.lock.resource.clone_from(resource);
     }
     Ok(case)
+}
+
+/// Default port of the observer; 0, any free port, if there is none a hundred above the first master's.
+const fn observer_port(base_port: u16) -> u16 {
+    match base_port.checked_add(100) {
+        Some(port) if base_port > 0 => port,
+        _ => 0,
+    }
+}
+
+/// Checks that there is a port for each master.
+fn check_ports(base_port: u16, masters: usize) -> Result<(), Stop> {
+    let most = 65_536 - masters;
+    if usize::from(base_port) <= most {
+        return Ok(());
+    }
+    let message = format!("error: there are no ports for {masters} masters from {base_port} on");
+    Err(Stop::usage(format!("{message}\n  = help: `--base-port` is at most {most} then")))
+}
+
+/// Names the case that cannot be served, and what to do instead.
+fn unserved(case: &Case, refusal: Refusal) -> Stop {
+    let Refusal::Unsupported(why) = refusal else { return refused(refusal) };
+    let name = case.full_name();
+    let help = format!("`redlock-sim run {name}` plays it in simulated time");
+    let message = format!("error: `{name}` cannot be served: {why}\n  = help: {help}");
+    Stop { exit: Exit::Inconclusive, message }
 }
 
 pub(super) fn refused(refusal: Refusal) -> Stop {
@@ -183,4 +208,36 @@ fn exit(verdict: &Verdict) -> Exit {
         return Exit::Inconclusive;
     }
     Exit::of(&verdict.played.result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_observer_has_another_port_than_the_masters() {
+        assert_eq!(
+            [0, 17_000, 65_435, 65_436, 65_535].map(observer_port),
+            [0, 17_100, 65_535, 0, 0]
+        );
+    }
+
+    #[test]
+    fn a_case_that_cannot_be_served_is_named() {
+        let words = [String::from("ideal-lease-service")];
+        let case = select::select(&words, &[]).expect("it is known").0.remove(0).case;
+        let why = redlock_sim::engine::Unsupported { engine: "serve", what: String::from("this") };
+        let stop = unserved(&case, Refusal::Unsupported(why));
+        assert_eq!(stop.exit, Exit::Inconclusive);
+        for told in ["error: `ideal-lease-service` cannot be served: ", "redlock-sim run ideal"] {
+            assert!(stop.message.contains(told), "{}", stop.message);
+        }
+    }
+
+    #[test]
+    fn every_master_has_a_port() {
+        assert!(check_ports(65_535, 1).is_ok() && check_ports(65_531, 5).is_ok());
+        let stop = check_ports(65_532, 5).expect_err("four ports are left");
+        assert!(stop.message.contains("`--base-port` is at most 65531"), "{}", stop.message);
+    }
 }

@@ -56,6 +56,8 @@ pub(crate) struct Header {
 pub(crate) enum ShardError {
     #[error("it cannot be read: {0}")]
     Io(#[from] io::Error),
+    #[error("it is no shard: not compressed with gzip")]
+    Uncompressed,
     #[error("line {line} is not a line of a shard: {error}")]
     Json { line: usize, error: serde_json::Error },
     #[error("its schema is {0}; this build knows {SCHEMA}")]
@@ -148,8 +150,12 @@ fn checked(text: String, number: usize, expected: &str) -> Result<String, ShardE
     if digest(&text) == expected { Ok(text) } else { Err(ShardError::Digest(number)) }
 }
 
-fn lines(path: &Path) -> io::Result<impl BufRead> {
-    Ok(BufReader::new(GzDecoder::new(File::open(path)?)))
+fn lines(path: &Path) -> Result<impl BufRead, ShardError> {
+    let text = GzDecoder::new(File::open(path)?);
+    if text.header().is_none() {
+        return Err(ShardError::Uncompressed);
+    }
+    Ok(BufReader::new(text))
 }
 
 /// Reads the line `number`, without its end.
