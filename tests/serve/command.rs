@@ -194,7 +194,8 @@ For more information, try '--help'.
 "#]]);
     run(&["serve", "--nodes", "10"]).code(2);
     run(&["serve", "suspend-defeats-step-3", "--base-port", "0"]).code(3).stderr_eq(str![[r#"
-error: the engine `serve` does not support `suspend` of a client (the fault `sleep`)
+error: `suspend-defeats-step-3` cannot be served: the engine `serve` does not support `suspend` of a client (the fault `sleep`)
+  = help: `redlock-sim run suspend-defeats-step-3` plays it in simulated time
 
 "#]]);
 }

@@ -38,7 +38,8 @@ pub(super) fn serve(arguments: &Serve) -> Result<Exit, Stop> {
         describe,
         out: out.clone(),
     };
-    let fleet = Fleet::start(&setup).map_err(|refusal| unserved(&setup.case, refusal))?;
+    let which = arguments.which.as_deref().unwrap_or_default();
+    let fleet = Fleet::start(&setup).map_err(|refusal| unserved(which, refusal))?;
     fleet
         .end_at_signals()
         .map_err(|error| Stop { exit: Exit::Internal, message: format!("error: {error}") })?;
@@ -108,12 +109,11 @@ fn check_ports(base_port: u16, masters: usize) -> Result<(), Stop> {
     Err(Stop::usage(format!("{message}\n  = help: `--base-port` is at most {most} then")))
 }
 
-/// Names the case that cannot be served, and what to do instead.
-fn unserved(case: &Case, refusal: Refusal) -> Stop {
+/// Names the case that cannot be served, and what to do instead. `which` selects the case.
+fn unserved(which: &str, refusal: Refusal) -> Stop {
     let Refusal::Unsupported(why) = refusal else { return refused(refusal) };
-    let name = case.full_name();
-    let help = format!("`redlock-sim run {name}` plays it in simulated time");
-    let message = format!("error: `{name}` cannot be served: {why}\n  = help: {help}");
+    let help = format!("`redlock-sim run {which}` plays it in simulated time");
+    let message = format!("error: `{which}` cannot be served: {why}\n  = help: {help}");
     Stop { exit: Exit::Inconclusive, message }
 }
 
@@ -224,10 +224,8 @@ mod tests {
 
     #[test]
     fn a_case_that_cannot_be_served_is_named() {
-        let words = [String::from("ideal-lease-service")];
-        let case = select::select(&words, &[]).expect("it is known").0.remove(0).case;
         let why = redlock_sim::engine::Unsupported { engine: "serve", what: String::from("this") };
-        let stop = unserved(&case, Refusal::Unsupported(why));
+        let stop = unserved("ideal-lease-service", Refusal::Unsupported(why));
         assert_eq!(stop.exit, Exit::Inconclusive);
         for told in ["error: `ideal-lease-service` cannot be served: ", "redlock-sim run ideal"] {
             assert!(stop.message.contains(told), "{}", stop.message);
