@@ -99,7 +99,8 @@ impl SoundGrant {
             return;
         };
         let has_been_set = facts.leases.key(id, node).is_some_and(|it| it.written_ns != NEVER);
-        let is_extended = attempt.basis.began_ns != attempt.began_ns;
+        let votes = facts.setting.votes(id.client, attempt.confirmed_round());
+        let is_extended = attempt.basis.began_ns != attempt.began_ns || votes >= attempt.needed;
         let is_repair = op == OpKind::Set && has_been_set && !facts.setting.has_names_twice();
         if is_repair && !is_extended && !self.0.is_violated() {
             self.0 = violated(facts, id, |it| it.began_ns);

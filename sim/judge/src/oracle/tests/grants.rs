@@ -156,18 +156,21 @@ fn a_restart_during_an_attempt_matters_if_the_vote_came_later() {
 
 #[test]
 fn a_missing_key_is_set_again_only_after_an_extension() {
-    let judged = |extends: bool| {
+    let judged = |confirmed_by: &str, settles: bool| {
         let mut tale = Tale::new();
         tale.begins(C1).writes(C1, 'A', OpKind::Set);
-        tale.at(1).sets(C1, "ABC").at(2).decides(C1, "ABC").delivers(C1).at(100);
-        if extends {
-            tale.extends(C1, "ABC");
+        tale.at(1).sets(C1, "ABC").at(2).decides(C1, "ABC").delivers(C1);
+        tale.at(100).begins_extension(C1).at(101).retimes(C1, C1, confirmed_by);
+        if settles {
+            let until_ns = tale.extended_until_ns(C1);
+            tale.succeeds(C1, confirmed_by, until_ns);
         }
         tale.at(200).writes(C1, 'A', OpKind::Set);
         tale.finds(SoundGrant)
     };
-    assert!(judged(false).is_violated());
-    assert_eq!(judged(true), Judgement::Holds);
+    assert!(judged("AB", false).is_violated());
+    assert_eq!(judged("ABC", false), Judgement::Holds, "its success is reported next");
+    assert_eq!(judged("ABC", true), Judgement::Holds);
 }
 
 #[test]
