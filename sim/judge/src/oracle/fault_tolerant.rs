@@ -26,13 +26,10 @@
 //! the client's clock, without stops: one node timeout for each node, two round trips and 10 ms.
 
 use super::facts::Facts;
-use super::ground::{NEVER, exceeds, since};
+use super::ground::{NEVER, ROUNDING_NS, exceeds, since};
 use super::leases::Attempt;
 use super::verdict::{Blame, Blamed, Judgement, Violation};
 use crate::history::{AttemptId, ClockKind, NodeId, NodeIds, Settlement};
-
-/// Error of a time that is converted to another clock: both ends are whole nanoseconds.
-const ROUNDING_NS: u64 = 2;
 
 /// Judgement so far.
 #[derive(Debug, Default)]

@@ -6,6 +6,9 @@ pub(super) const NEVER: u64 = u64::MAX;
 /// A millisecond in nanoseconds.
 pub(super) const MS_NS: u64 = 1_000_000;
 
+/// Error of a time that is converted to another clock: both ends are whole nanoseconds.
+pub(super) const ROUNDING_NS: u64 = 2;
+
 /// Returns true if a clock that has gained `gained_ns` is further ahead than a lease's drift allows.
 pub(super) fn exceeds(gained_ns: i64, drift_ns: u64) -> bool {
     u64::try_from(gained_ns).is_ok_and(|gained_ns| gained_ns > drift_ns)

@@ -27,7 +27,7 @@
 //! succeeded (E7). No extension begins before the last one is decided.
 
 use super::facts::Facts;
-use super::ground::NEVER;
+use super::ground::{NEVER, ROUNDING_NS};
 use super::leases::Attempt;
 use super::verdict::{Judgement, Violation};
 use crate::history::{AttemptId, NodeId, OpKind};
@@ -83,7 +83,16 @@ impl SoundGrant {
 
     /// Judges the begin of an extension of the lease of `id`, before it is recorded in `facts`.
     pub(super) fn extends(&mut self, facts: &Facts, id: AttemptId) {
-        let is_extending = facts.leases.get(id).is_some_and(|it| !it.round.settled);
+        // A round takes a node timeout at most. Its end may be recorded after the next one's begin, in
+        // the same instant.
+        let is_recent = |began_ns: u64| {
+            let since_ns = facts.by_clock_of(id.client, facts.now_ns.saturating_sub(began_ns));
+            since_ns.saturating_add(ROUNDING_NS) < facts.setting.node_timeout_ns
+        };
+        let is_extending = facts
+            .leases
+            .get(id)
+            .is_some_and(|it| !it.round.settled && is_recent(it.round.basis.began_ns));
         if is_extending && facts.setting.is_ours(id.client) && !self.0.is_violated() {
             self.0 = violated(facts, id, |it| it.round.basis.began_ns);
         }

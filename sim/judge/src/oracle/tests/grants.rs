@@ -175,9 +175,9 @@ fn a_missing_key_is_set_again_only_after_an_extension() {
 
 #[test]
 fn an_extension_begins_when_the_last_one_is_decided() {
-    let judged = |decides: bool| {
+    let judged = |decides: bool, again_ms: u64| {
         let mut tale = c1_holds();
-        tale.at(100).begins_extension(C1).at(200);
+        tale.at(100).begins_extension(C1);
         if decides {
             tale.tell(EventKind::ExtensionSettled {
                 attempt: C1,
@@ -187,8 +187,9 @@ fn an_extension_begins_when_the_last_one_is_decided() {
                 deadline_local_ns: 0,
             });
         }
-        tale.begins_extension(C1).finds(SoundGrant)
+        tale.at(again_ms).begins_extension(C1).finds(SoundGrant)
     };
-    assert!(judged(false).is_violated());
-    assert_eq!(judged(true), Judgement::Holds);
+    assert!(judged(false, 149).is_violated());
+    assert_eq!(judged(true, 149), Judgement::Holds);
+    assert_eq!(judged(false, 150), Judgement::Holds, "the node timeout is over");
 }
