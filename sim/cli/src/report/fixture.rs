@@ -67,8 +67,8 @@ name   = "extension-recreates"
 title  = "An extension makes again what was gone"
 tags   = ["E3"]
 client = [
-    { id = "c1", steps = [{ acquire = {} }, { extend = {} }, { release = {} }] },
-    { id = "c2", steps = [{ acquire = {} }, { release = {} }] },
+    { id = "c1", subject = "redlock-literal", steps = [{ acquire = {} }, { extend = {} }, { release = {} }] },
+    { id = "c2", subject = "redlock-literal", steps = [{ acquire = {} }, { release = {} }] },
 ]
 [[fault]]
 id = "gc"
@@ -83,8 +83,8 @@ name   = "a-replica-is-promoted"
 title  = "A replica takes the place of a master before it has heard of the key"
 tags   = ["D12"]
 client = [
-    { id = "c1", steps = [{ acquire = {} }, { release = {} }] },
-    { id = "c2", steps = [{ acquire = {} }, { release = {} }] },
+    { id = "c1", subject = "redlock-literal", steps = [{ acquire = {} }, { release = {} }] },
+    { id = "c2", subject = "redlock-literal", steps = [{ acquire = {} }, { release = {} }] },
 ]
 [[cluster.replica]]
 id = "C2"
