@@ -11,7 +11,10 @@ pub(super) fn because(scenario: &Scenario, trouble: &FaultWindow) -> String {
     let Some(fault) = scenario.fault(trouble.fault) else { return String::from("a fault") };
     let from = text::instant(trouble.began.at_ns);
     let span = match trouble.ended {
-        Some(ended) => format!("from {from} to {}", text::instant(ended.at_ns)),
+        Some(ended) => match text::instant(ended.at_ns) {
+            to if to == from => format!("at {from}"),
+            to => format!("from {from} to {to}"),
+        },
         None => format!("from {from} on"),
     };
     fault.kind.because(&fault.id, &format!("at {from}"), &span)
@@ -49,4 +52,21 @@ pub(super) fn all_on<'t>(
         let is_reason = fault.kind.descriptor().explains.contains(&family);
         fault.kind.hosts().iter().any(|it| it == name) && is_reason && began_in_time && lasted
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture;
+
+    #[test]
+    fn fault_of_one_instant_has_no_span() {
+        let played = fixture::pause();
+        let timeline = Timeline::new(&played.result.case.scenario, &played.kept[0].1);
+        let mut window = timeline.fault_windows[0].clone();
+        let told = because(timeline.scenario, &window);
+        assert_eq!(told, "fault “gc” stopped c1 from 0.003 s to 12.003 s");
+        window.ended = Some(window.began);
+        assert_eq!(because(timeline.scenario, &window), "fault “gc” stopped c1 at 0.003 s");
+    }
 }

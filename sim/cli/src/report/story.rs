@@ -75,7 +75,7 @@ pub(super) fn of_violation(
         }
         _ => other::tell(timeline, property, violation),
     };
-    Story { headline, lets, then, therefore: therefore(timeline, violation) }
+    Story { headline, lets, then, therefore: therefore(timeline, property, violation) }
 }
 
 fn held(timeline: &Timeline<'_>, violation: &Violation, verb: &str) -> String {
@@ -214,12 +214,16 @@ fn first_ttl(timeline: &Timeline<'_>, attempt: &Attempt) -> String {
     }
 }
 
-fn therefore(timeline: &Timeline<'_>, violation: &Violation) -> String {
+fn therefore(timeline: &Timeline<'_>, property: Property, violation: &Violation) -> String {
     if violation.blamed.is_none() {
+        // Settings such as a TTL shorter than a round trip can prevent every grant.
+        let is_of_settings = matches!(property, Property::DeadlockFree | Property::FaultTolerant);
         return String::from(if timeline.is_served() {
             // A worker's own pauses are not seen from outside.
             "No fault of the scenario explains it: a worker’s lock client is wrong, or a worker was \
              stopped before it entered."
+        } else if is_of_settings {
+            "No broken assumption explains it: the lock client or its settings are wrong."
         } else {
             "No broken assumption explains it: the lock client is wrong."
         });
@@ -338,3 +342,6 @@ fn stop_before<'t>(timeline: &'t Timeline<'_>, id: AttemptId, at_ns: u64) -> Opt
         stopped && away.host == host && away.from.at_ns <= at_ns
     })
 }
+
+#[cfg(test)]
+mod tests;

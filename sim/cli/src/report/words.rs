@@ -297,7 +297,7 @@ pub(super) const fn settled(how: Settlement) -> &'static str {
         Settlement::Quarantined => "failed: too many nodes were in quarantine",
         Settlement::Split => "failed: the votes were split",
         Settlement::Taken => "failed: taken by another attempt",
-        Settlement::TooFewNodes => "failed: too few nodes answered",
+        Settlement::TooFewNodes => "failed: no majority of countable votes",
         Settlement::TooSlow => "failed: too little validity was left at T2",
     }
 }

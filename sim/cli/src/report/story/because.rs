@@ -6,7 +6,7 @@ use lock_judge::oracle::{Blame, Violation};
 use lock_judge::scenario::{Family, FaultKind};
 use lock_judge::text;
 
-use super::{Clause, outside, stop_before};
+use super::{Clause, ends_by_release, outside, stop_before};
 use crate::report::faults;
 use crate::report::timeline::{Attempt, Command, FaultWindow, Key, KeyEnded, Timeline};
 
@@ -26,8 +26,14 @@ pub(super) fn shared_nodes(
             [] => String::from("no node"),
             names => text::list(names),
         };
+        // After an extension the lease can count fewer nodes than its grant did.
+        let nobody = if of_first == first.counted {
+            String::from("no node voted for both")
+        } else {
+            format!("no node that {l1} still counted voted for {l2}")
+        };
         return vec![Clause::new(format!(
-            "{l1} counted {}, {l2} counted {}: no node voted for both, so none could refuse",
+            "{l1} counted {}, {l2} counted {}: {nobody}, so none could refuse",
             votes(of_first),
             votes(of_second)
         ))];
@@ -359,7 +365,10 @@ fn end_of_the_lease(
         };
         told.push(Clause::at(stop.from, because));
     }
-    let why = outside::end(timeline, lease).unwrap_or_default();
+    let why = match ends_by_release(lease, over_ns) {
+        true => format!(": {client} released it"),
+        false => outside::end(timeline, lease).unwrap_or_default(),
+    };
     told.push(Clause::new(format!("{name} was over by {}{why}", text::instant(over_ns))));
     told
 }
@@ -374,3 +383,6 @@ fn section_all_the_same(
     let (from, to) = (text::instant(section.from_ns), text::instant(section.to_ns));
     Some(Clause::new(format!("{client} was nevertheless in its section from {from} to {to}")))
 }
+
+#[cfg(test)]
+mod tests;

@@ -49,7 +49,8 @@ pub(super) fn tell(
         }
         Property::DeadlockFree => {
             let headline = format!(
-                "{client} kept trying from {at} to {until}, and no client was granted “{resource}”"
+                "{client} waited for “{resource}” without an excuse from {at} to {until}: no client \
+                 was granted it"
             );
             (headline, standing(timeline, violation.to_ns))
         }
@@ -186,7 +187,11 @@ fn left_behind(timeline: &Timeline<'_>, violation: &Violation) -> Vec<Clause> {
         let when = text::instant(at.at_ns);
         let how = outside::not_entered(timeline, attempt)
             .unwrap_or_else(|| words::settled(how).to_owned());
-        told.push(Clause::at(at, format!("the attempt was {how} at {when}")));
+        let told_how = match how.strip_prefix("failed: ") {
+            Some(why) => format!("failed at {when}: {why}"),
+            None => format!("was {how} at {when}"),
+        };
+        told.push(Clause::at(at, format!("the attempt {told_how}")));
     }
     if let Some(at) = attempt.released {
         told.push(Clause::at(at, format!("it was released at {}", text::instant(at.at_ns))));
@@ -342,6 +347,21 @@ mod tests {
         assert_eq!(headline, "L1 was granted at 0.002 s, but should have been granted earlier");
         let votes = told.last().map(|it| it.text.as_str());
         assert_eq!(votes, Some("L1 counted A, B and C: 3 votes, 3 needed"));
+    }
+
+    #[test]
+    fn a_failed_attempt_has_its_time_before_the_reason() {
+        let Played { result, kept, .. } = fixture::jump();
+        let events: Vec<Event> = kept.into_iter().next().expect("a history").1;
+        let mut timeline = Timeline::new(&result.case.scenario, &events);
+        let first = timeline.leases().next().expect("a lease").id;
+        let (at_ns, second, node) = (2_000_000, None, None);
+        let found =
+            Violation { from_ns: at_ns, to_ns: at_ns, first, second, node, blamed: Blamed::NONE };
+        let moment = Moment { at_ns, event: 0 };
+        timeline.attempts[0].settled = Some((moment, Settlement::TooFewNodes));
+        let told = left_behind(&timeline, &found).remove(0).text;
+        assert_eq!(told, "the attempt failed at 0.002 s: no majority of countable votes");
     }
 
     #[test]

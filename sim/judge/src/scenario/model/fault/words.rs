@@ -45,7 +45,8 @@ impl FaultKind {
             }
             Self::Failover(it) => format!("{} replaces {}", it.to, it.node),
             Self::Flush(it) => {
-                format!("{}{} {} flushed", database(it), it.host, it.host.by_number("is", "are"))
+                let number = it.database.map_or_else(|| it.host.by_number("is", "are"), |_| "is");
+                format!("{}{} {number} flushed", database(it), it.host)
             }
             Self::Kill(it) => {
                 format!("{} {} killed{}", it.host, it.host.by_number("is", "are"), aside(it))
@@ -204,6 +205,10 @@ mod tests {
         let stall = |names: &[&str]| FaultKind::Stall(OneHost { host: hosts(names) }).summary();
         assert_eq!(stall(&["A"]), "A executes nothing");
         assert_eq!(stall(&["A", "B", "C"]), "A, B and C execute nothing");
+        let flush =
+            |database| FaultKind::Flush(Flush { host: hosts(&["A", "B"]), database }).summary();
+        assert_eq!(flush(None), "A and B are flushed");
+        assert_eq!(flush(Some(1)), "database 1 of A and B is flushed");
         assert_eq!(wall_clock(&hosts(&["C"])), "C’s wall clock");
         assert_eq!(wall_clock(&hosts(&["A", "C"])), "the wall clocks of A and C");
     }
