@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use lock_judge::history::{
-    AttemptId, CommandId, Event, EventKind, FencingToken, HostId, NodeId, NodeIds, OpKind, Segment,
-    Writer,
+    AttemptId, ClockKind, CommandId, Event, EventKind, FencingToken, HostId, NodeId, NodeIds,
+    OpKind, Segment, Writer,
 };
 use lock_judge::scenario::Scenario;
 
@@ -17,6 +17,7 @@ pub(super) fn read<'a>(scenario: &'a Scenario, events: &'a [Event]) -> Timeline<
     let mut reader = Reader {
         commands: BTreeMap::new(),
         entered: BTreeMap::new(),
+        masters: BTreeMap::new(),
         timeline: Timeline {
             scenario,
             events,
@@ -45,6 +46,8 @@ struct Reader<'a> {
     /// Instant at which the holder of each attempt entered its section; only sections that have not
     /// ended.
     entered: BTreeMap<AttemptId, u64>,
+    /// Host that is each node's master; only nodes that failed over.
+    masters: BTreeMap<NodeId, HostId>,
 }
 
 impl<'a> Reader<'a> {
@@ -64,6 +67,7 @@ impl<'a> Reader<'a> {
                     trouble.ended.get_or_insert(at);
                 }
             }
+            EventKind::FailedOver { node, host } => _ = self.masters.insert(node, host),
             EventKind::NodeUp { .. }
             | EventKind::NodeDown { .. }
             | EventKind::NodeStalled { .. }
@@ -142,14 +146,35 @@ impl<'a> Reader<'a> {
                     delivered: None,
                 });
             }
-            EventKind::Executed { command, node, op, answer, changed, after, .. } => {
+            EventKind::Executed {
+                command,
+                node,
+                op,
+                answer,
+                changed,
+                after,
+                expires_wall_ms,
+                ..
+            } => {
                 self.with_command(command, |it| it.executed = Some((at, answer)));
                 let retimes = matches!(op, OpKind::Expire | OpKind::Extend);
                 match after {
                     Writer::Nobody => {}
                     _ if !changed => {}
-                    _ if retimes => self.key_retimed(at, node, after),
-                    _ => self.key_set(at, node, after),
+                    _ => {
+                        let expected_ns = self.expected_ns(at, node, after, expires_wall_ms);
+                        let ended = None;
+                        match retimes {
+                            true => self.key_retimed(node, expected_ns),
+                            false => self.timeline.keys.push(Key {
+                                node,
+                                writer: after,
+                                set: at,
+                                ended,
+                                expected_ns,
+                            }),
+                        }
+                    }
                 }
             }
             EventKind::Delivered { command, .. } => {
@@ -176,25 +201,27 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn key_set(&mut self, at: Moment, node: NodeId, writer: Writer) {
-        let expected_ns = self.expected_ns(at, writer);
-        self.timeline.keys.push(Key { node, writer, set: at, ended: None, expected_ns });
-    }
-
-    fn key_retimed(&mut self, at: Moment, node: NodeId, writer: Writer) {
-        let expected_ns = self.expected_ns(at, writer);
+    fn key_retimed(&mut self, node: NodeId, expected_ns: Option<u64>) {
         let mut keys = self.timeline.keys.iter_mut().rev();
         if let Some(key) = keys.find(|key| key.node == node && key.ended.is_none()) {
             key.expected_ns = expected_ns;
         }
     }
 
-    /// Returns the end of a key of `writer` whose expiry is set at `at`.
-    fn expected_ns(&self, at: Moment, writer: Writer) -> Option<u64> {
-        let Writer::Attempt(id) = writer else { return None };
-        let attempt = self.timeline.attempt(id)?;
-        let ttl_ns = attempt.extensions.last().map_or(attempt.ttl_ns, |round| round.ttl_ns);
-        at.at_ns.checked_add(ttl_ns)
+    /// Returns the end of a key of `writer` whose expiry on the node's wall clock is set at `at`.
+    fn expected_ns(
+        &self,
+        at: Moment,
+        node: NodeId,
+        writer: Writer,
+        expires_wall_ms: u64,
+    ) -> Option<u64> {
+        let is_expected = matches!(writer, Writer::Attempt(_)) && expires_wall_ms != u64::MAX;
+        let host = self.masters.get(&node).copied().unwrap_or_else(|| node.first_host());
+        let clock = self.timeline.clocks.get(&(host, ClockKind::Wall)).filter(|_| is_expected)?;
+        let wall_ns = clock.last()?.local_at(at.at_ns);
+        let left_ns = expires_wall_ms.saturating_mul(1_000_000).saturating_sub(wall_ns);
+        at.at_ns.checked_add(left_ns)
     }
 
     fn write(&mut self, at: Moment, kind: EventKind) {
@@ -348,7 +375,7 @@ fn blank(id: AttemptId, began: Moment) -> Attempt {
     Attempt {
         id,
         began,
-        clock: lock_judge::history::ClockKind::default(),
+        clock: ClockKind::default(),
         t1_local_ns: 0,
         ttl_ns: 0,
         drift_ns: 0,
@@ -367,3 +394,6 @@ fn blank(id: AttemptId, began: Moment) -> Attempt {
         refusals: Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,37 @@
+use super::*;
+use crate::report::fixture;
+
+const MS: u64 = 1_000_000;
+
+/// Returns the expected end of the second client's key on C, in ms, if `change` is applied to each
+/// event of the failover.
+fn expected_ms(change: impl Fn(&mut Event)) -> Option<u64> {
+    let mut played = fixture::failover();
+    played.kept[0].1.iter_mut().for_each(change);
+    let timeline = read(&played.result.case.scenario, &played.kept[0].1);
+    let second = timeline.leases().nth(1)?.id;
+    timeline.key_of(second, NodeId(2))?.expected_ns.map(|it| it / MS)
+}
+
+#[test]
+fn key_ends_when_its_node_says() {
+    assert_eq!(expected_ms(|_| ()), Some(11_101));
+    let shorter = |event: &mut Event| {
+        if let EventKind::Executed { expires_wall_ms, .. } = &mut event.kind {
+            *expires_wall_ms = expires_wall_ms.saturating_sub(4_000);
+        }
+    };
+    assert_eq!(expected_ms(shorter), Some(7_101), "the client’s last TTL does not matter");
+}
+
+#[test]
+fn clock_of_the_promoted_replica_measures_its_keys() {
+    let ahead = |event: &mut Event| match &mut event.kind {
+        EventKind::Clock { host: HostId(9), local_ns, .. } => *local_ns += 5_000 * MS,
+        EventKind::Executed { node: NodeId(2), expires_wall_ms, .. } => {
+            *expires_wall_ms = expires_wall_ms.saturating_add(5_000);
+        }
+        _ => {}
+    };
+    assert_eq!(expected_ms(ahead), Some(11_101));
+}
