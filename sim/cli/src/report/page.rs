@@ -282,6 +282,11 @@ fn legend() -> Markup {
                 "part has no column."
             }
             p {
+                "“probe” is a client that the simulator adds: it acquires the lock when every fault that has an end "
+                "has ended, releases it at once, and so shows that the lock is free. Its keys are drawn, but itself "
+                "only if it is never granted the lock."
+            }
+            p {
                 "“100 of 100” counts seeds. A seed varies message delays and the phases of clocks, not how often faults "
                 "happen: the share is not a failure rate."
             }
@@ -292,6 +297,11 @@ fn legend() -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_legend_explains_the_probe() {
+        assert!(legend().into_string().contains("“probe” is a client that the simulator adds"));
+    }
 
     #[test]
     fn backquotes_in_prose_enclose_code() {

@@ -50,7 +50,10 @@ pub(super) fn draw(played: &Played, run: &Run<'_>, detail: Detail) -> Markup {
     let linked: BTreeSet<usize> = clauses.filter_map(|clause| clause.event).collect();
     html! {
         h3 { "Seed " (seed) }
-        p.replay { code { (again) } }
+        p.replay {
+            code { (again) }
+            @if result.engine == "serve" { " in the directory of this page" }
+        }
         @for (property, story) in &stories {
             (tell(*property, result.expects_violation(*property), story, &links))
         }
@@ -60,8 +63,8 @@ pub(super) fn draw(played: &Played, run: &Run<'_>, detail: Detail) -> Markup {
             figure tabindex="0" { (PreEscaped(gantt::draw(timeline, main))) }
         } @else {
             p.note {
-                "This page has no room for the pictures of all its cases. The command above prints the run’s "
-                "events, with " code { "-v" } "."
+                "This page has no room for the pictures of all its cases. With " code { "-v" } " added, the "
+                "command above prints the run’s events."
             }
         }
         @if detail.messages > 0 { (message_figure(timeline, main, detail.messages)) }
@@ -154,6 +157,10 @@ fn message_figure(timeline: &Timeline<'_>, violation: Option<&Violation>, most: 
     let Some(diagram) = messages::draw(timeline, violation, most) else {
         return html! { p.note { "No message was sent." } };
     };
+    let leases = match violation {
+        Some(_) => "the violation’s leases",
+        None => "the first two leases",
+    };
     html! {
         details open[violation.is_some()] {
             summary { "Messages" }
@@ -161,8 +168,8 @@ fn message_figure(timeline: &Timeline<'_>, violation: Option<&Violation>, most: 
             @if diagram.drawn < diagram.all {
                 p.note {
                     "Drawn: " (diagram.drawn) " of " (text::count(diagram.all as u64, "message"))
-                    ", first those of the violation’s leases, or else of the first two leases, then those nearest in "
-                    "time. The command above prints all of them, with " code { "-v" } "."
+                    ": those of " (leases) ", then those closest to them in time. With " code { "-v" }
+                    " added, the command above prints all of them."
                 }
             }
         }
@@ -178,5 +185,35 @@ fn clock_figure(timeline: &Timeline<'_>) -> Markup {
             }
             None => p.note { "No clock departs from true time by 2 ms or more." }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture;
+
+    #[test]
+    fn a_stored_history_lies_in_the_directory_of_the_page() {
+        let mut played = fixture::jump();
+        let page = |played: &Played| {
+            let detail = Detail { ownership: true, messages: 4, events: 4 };
+            draw(played, &read(played)[0], detail).into_string()
+        };
+        let place = " in the directory of this page</p>";
+        assert!(!page(&played).contains(place));
+        played.result.engine = "serve";
+        assert!(page(&played).contains(place));
+    }
+
+    #[test]
+    fn the_note_says_which_messages_are_drawn() {
+        let played = fixture::jump();
+        let timeline = Timeline::new(&played.result.case.scenario, &played.kept[0].1);
+        let note = |violation| message_figure(&timeline, violation, 4).into_string();
+        assert!(note(None).contains(": those of the first two leases, then those closest"));
+        let violations = played.violations(0);
+        let note = note(main_violation(&violations));
+        assert!(note.contains(": those of the violation’s leases, then those closest"));
     }
 }
