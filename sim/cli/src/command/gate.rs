@@ -43,9 +43,7 @@ pub(super) fn gate(arguments: &Gate) -> Result<Exit, Stop> {
     if arguments.format == GateFormat::Text {
         let of_results = |it: &&Change| matches!(it, Change::New(_) | Change::Changed(..));
         let known = found.len() - changes.iter().filter(of_results).count();
-        let cases = cases.len();
-        let failing = failing(red);
-        say(format_args!("{cases} cases, {known} known departures, {failing}"));
+        say(format_args!("{}, {}", formats::counts(cases.len(), known), failing(red)));
     }
     Ok(if red > 0 { Exit::Failed } else { Exit::Met })
 }
@@ -119,8 +117,8 @@ fn bless(
     let known = found.iter().map(accepted).collect::<Result<Vec<_>, _>>()?;
     let blessed = Baseline { cases, known };
     write(path, &blessed.text())?;
-    let (cases, known) = (blessed.cases.len(), blessed.known.len());
-    say(format_args!("{}: {cases} cases, {known} known departures", path.display()));
+    let counts = formats::counts(blessed.cases.len(), blessed.known.len());
+    say(format_args!("{}: {counts}", path.display()));
     Ok(Exit::Met)
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use indicatif::ProgressBar;
+use lock_judge::text;
 use redlock_sim::engine::Unsupported;
 use redlock_sim::part::Part;
 use redlock_sim::search::{self, Campaign, CaseResult, Played};
@@ -40,7 +41,8 @@ pub(super) fn run(arguments: &Run) -> Result<Exit, Stop> {
     let stop = stop_signal::install()?;
     if !arguments.amount.quiet {
         let of = shard.map_or_else(String::new, |part| format!(", shard {part}"));
-        say(format_args!("scenarios: {origin}, {} cases{of}", cases.len()));
+        let count = text::count(cases.len() as u64, "case");
+        say(format_args!("scenarios: {origin}, {count}{of}"));
     }
     let bar = bar(arguments, &cases, part);
     let player = Player { arguments, part, stop, bar: bar.clone() };

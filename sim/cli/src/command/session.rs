@@ -4,6 +4,7 @@ use std::path::Path;
 use std::thread;
 
 use indicatif::ProgressBar;
+use lock_judge::text;
 use redlock_sim::engine::Unsupported;
 use redlock_sim::search::Played;
 use serde_json::json;
@@ -115,7 +116,7 @@ impl<'a> Session<'a> {
             |it: &&Played| !it.result.is_met() && Exit::of(&it.result) == Exit::Inconclusive;
         let unclear = self.played.iter().filter(is_unclear).count();
         let failed = self.played.len() - met - unclear;
-        let mut summary = format!("\n{met} cases met, {failed} failed");
+        let mut summary = format!("\n{} met, {failed} failed", text::count(met as u64, "case"));
         if unclear > 0 {
             summary += &format!(", {unclear} inconclusive");
         }
@@ -127,6 +128,7 @@ impl<'a> Session<'a> {
         }
         let granted: u64 = self.played.iter().map(|it| it.result.counters.granted).sum();
         let seconds = self.bar.elapsed().as_secs_f64();
-        summary + &format!("; {runs} runs, {granted} leases in {seconds:.1} s")
+        let (runs, leases) = (text::count(runs, "run"), text::count(granted, "lease"));
+        summary + &format!("; {runs}, {leases} in {seconds:.1} s")
     }
 }

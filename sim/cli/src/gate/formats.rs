@@ -2,6 +2,7 @@
 
 use core::fmt::Write;
 
+use lock_judge::text;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use serde_json::{Value, json};
 
@@ -33,29 +34,36 @@ pub(crate) fn json(changes: &[Change]) -> String {
     format!("{:#}", json!({ "met": met, "changes": changes_listed }))
 }
 
+/// Returns the numbers of cases and of known departures: `1 case, 2 known departures`.
+pub(crate) fn counts(cases: usize, known: usize) -> String {
+    let departures = text::count(known as u64, "known departure");
+    format!("{}, {departures}", text::count(cases as u64, "case"))
+}
+
 /// Returns the changes, and a table of all departures, in Markdown.
 pub(crate) fn markdown(changes: &[Change], found: &[Departure], cases: usize) -> String {
     let red = changes.iter().filter(|change| change.is_red()).count();
-    let mut text = format!(
-        "### redlock-sim: {cases} cases, {} departures, {}\n",
-        found.len(),
+    let mut page = format!(
+        "### redlock-sim: {}, {}, {}\n",
+        text::count(cases as u64, "case"),
+        text::count(found.len() as u64, "departure"),
         super::failing(red)
     );
     if !changes.is_empty() {
-        text += "\n| change | fails |\n| --- | --- |\n";
+        page += "\n| change | fails |\n| --- | --- |\n";
     }
     for change in changes {
         let fails = if change.is_red() { "yes" } else { "no" };
-        let _ = writeln!(text, "| {} | {fails} |", cell(&change.to_string()));
+        let _ = writeln!(page, "| {} | {fails} |", cell(&change.to_string()));
     }
     if !found.is_empty() {
-        text += "\n| case | about | observed |\n| --- | --- | --- |\n";
+        page += "\n| case | about | observed |\n| --- | --- | --- |\n";
     }
     for departure in found {
         let row = [&departure.case, &departure.about, &departure.verdict()].map(|it| cell(it));
-        let _ = writeln!(text, "| {} |", row.join(" | "));
+        let _ = writeln!(page, "| {} |", row.join(" | "));
     }
-    text
+    page
 }
 
 fn cell(text: &str) -> String {
@@ -98,7 +106,7 @@ pub(crate) fn junit(results: &Results, changes: &[Change]) -> String {
         let mut test = TestCase::new(format!("{}, seeds {}", name(case), case.seeds), status);
         let known = own.len().saturating_sub(red.len());
         if known > 0 {
-            test.set_system_out(format!("{known} known departures"));
+            test.set_system_out(text::count(known as u64, "known departure"));
         }
         if suites.iter().all(|suite| suite.name.as_str() != case.scenario) {
             suites.push(TestSuite::new(case.scenario.clone()));
@@ -122,4 +130,19 @@ pub(crate) fn junit(results: &Results, changes: &[Change]) -> String {
     let mut report = quick_junit::Report::new("redlock-sim");
     report.add_test_suites(suites);
     report.to_string().expect("names and messages can always be written")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_one_are_singular() {
+        assert_eq!(counts(1, 1), "1 case, 1 known departure");
+        assert_eq!(counts(2, 0), "2 cases, 0 known departures");
+        assert_eq!(
+            markdown(&[], &[], 1),
+            "### redlock-sim: 1 case, 0 departures, 0 changes fail\n"
+        );
+    }
 }
