@@ -156,7 +156,7 @@ fn a_worker_that_fails_is_inconclusive_with_its_last_words() {
         ),
         ("sh -c 'kill -SEGV $$'", &[], &["worker c1 ended by signal 11: it printed nothing"]),
         ("true", &[], &["no worker asked for the lock: the masters' addresses are in DRIVE_NODES"]),
-        ("python3 worker.py lock-only {client}", &[], &["no worker said ENTER"]),
+        ("python3 worker.py lock-only {client}", &[], &["no worker sent ENTER"]),
         (
             "python3 worker.py stay {client}",
             &[],

@@ -76,7 +76,9 @@ pub(super) struct Peer {
 /// Reason for rejecting a worker's report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Disbelief {
-    #[error("ERR this run locks another resource: see `resource` in the first lines of `serve`")]
+    #[error(
+        "ERR this run locks another resource: see `resource` in the first lines of `serve`, or DRIVE_RESOURCE"
+    )]
     OtherResource,
     #[error("ERR this worker is in its section already: send LEAVE first")]
     Inside,

@@ -45,12 +45,16 @@ fn untested(result: &CaseResult) -> impl Iterator<Item = Property> {
     vacuous.map(|it| it.property).filter(move |&property| is_expected(property))
 }
 
+/// Reason why no section was put to the test.
+const NOT_ENTERED: &str = "no worker sent ENTER: a worker reports its section to the observer, whose \
+    address is in DRIVE_OBSERVER, with `ENTER RESOURCE CLIENT [TOKEN]`, or with `Host::enter`";
+
 /// Names the properties that should have been put to the test; `None` if all were.
 #[must_use]
 pub fn untested_in_words(result: &CaseResult) -> Option<String> {
     let untested: Vec<Property> = untested(result).collect();
     if untested.contains(&Property::ExclusiveSection) {
-        return Some(String::from("no worker said ENTER"));
+        return Some(String::from(NOT_ENTERED));
     }
     let names: Vec<&str> = untested.iter().map(|it| it.name()).collect();
     (!names.is_empty()).then(|| format!("nothing put {} to the test", names.join(", ")))

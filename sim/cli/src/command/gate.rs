@@ -57,6 +57,13 @@ fn read_results(path: &Path) -> Result<Results, Stop> {
             io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
                 format!("error: {name} is no file of results: {error}\n{help}")
             }
+            io::ErrorKind::IsADirectory => {
+                let file = path.join("results.json");
+                format!(
+                    "error: {name} is a directory\n  = help: name its file `{}`",
+                    file.display()
+                )
+            }
             _ => format!("error: {name} cannot be read: {error}"),
         })
     })
@@ -164,6 +171,13 @@ fn date(days: u64) -> Date {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_directory_is_answered_with_its_file() {
+        let stop = read_results(Path::new("src")).err().expect("it is a directory");
+        let help = "error: src is a directory\n  = help: name its file `src/results.json`";
+        assert_eq!(stop.message, help);
+    }
 
     #[test]
     fn days_are_dates() {

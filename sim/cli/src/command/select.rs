@@ -52,6 +52,11 @@ impl Library {
                 let help = format!("for the scenarios in the folder, write `./{name}/`");
                 return Stop::usage(format!("{message}\n  = help: {help}"));
             }
+            let file = format!("{name}.toml");
+            if Path::new(&file).is_file() {
+                let help = format!("for the scenario in the file, write `./{file}`");
+                return Stop::usage(format!("{message}\n  = help: {help}"));
+            }
             let tag = self.tags().find(|tag| tag.eq_ignore_ascii_case(name));
             Stop::usage(
                 match tag
@@ -60,7 +65,10 @@ impl Library {
                     .or_else(|| nearest(name, names))
                 {
                     Some(other) => format!("{message}\n  = help: did you mean `{other}`?"),
-                    None => format!("{message}\n  = help: `redlock-sim list` lists all"),
+                    None => format!(
+                        "{message}\n  = help: `redlock-sim list` lists all; give a file by its path, \
+                         `./{file}`"
+                    ),
                 },
             )
         })
@@ -275,6 +283,15 @@ mod tests {
         let words = ["tag:K1", "tag:no-such-tag"].map(String::from);
         let stop = select(&words, &[]).expect_err("the second tag is unknown");
         assert!(stop.message.contains("the tag `no-such-tag`"), "{}", stop.message);
+    }
+
+    #[test]
+    fn a_file_without_its_path_is_recognised() {
+        let library = library();
+        let stop = library.named("Cargo").expect_err("there is no such scenario");
+        assert!(stop.message.contains("write `./Cargo.toml`"), "{}", stop.message);
+        let stop = library.named("zzzzzzzz").expect_err("there is no such scenario");
+        assert!(stop.message.contains("by its path, `./zzzzzzzz.toml`"), "{}", stop.message);
     }
 
     #[test]

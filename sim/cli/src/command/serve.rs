@@ -118,12 +118,14 @@ fn unserved(which: &str, refusal: Refusal) -> Stop {
 }
 
 pub(super) fn refused(refusal: Refusal) -> Stop {
-    let exit = match refusal {
-        Refusal::Unsupported(_) => Exit::Inconclusive,
-        Refusal::Port { .. } => Exit::Usage,
-        Refusal::Runtime(_) => Exit::Internal,
+    let (exit, help) = match refusal {
+        Refusal::Unsupported(_) => (Exit::Inconclusive, ""),
+        Refusal::Port { .. } => {
+            (Exit::Usage, "\n  = help: `--base-port` chooses other ports; 0 means any free ports")
+        }
+        Refusal::Runtime(_) => (Exit::Internal, ""),
     };
-    Stop { exit, message: format!("error: {refusal}") }
+    Stop { exit, message: format!("error: {refusal}{help}") }
 }
 
 fn tell_begin(setup: &Setup, fleet: &Fleet) {
@@ -230,6 +232,19 @@ mod tests {
         for told in ["error: `ideal-lease-service` cannot be served: ", "redlock-sim run ideal"] {
             assert!(stop.message.contains(told), "{}", stop.message);
         }
+    }
+
+    #[test]
+    fn a_port_in_use_is_answered_with_the_option() {
+        let address = ([127, 0, 0, 1], 7_000).into();
+        let error = std::io::ErrorKind::AddrInUse.into();
+        let stop = refused(Refusal::Port { address, error });
+        assert_eq!(stop.exit, Exit::Usage);
+        assert!(
+            stop.message.contains("help: `--base-port` chooses other ports"),
+            "{}",
+            stop.message
+        );
     }
 
     #[test]
