@@ -19,6 +19,9 @@ const CLIENT_ROW: i64 = 58 * PX;
 const NODE_ROW: i64 = 27 * PX;
 const STORE_ROW: i64 = 46 * PX;
 
+/// Largest size of the overlap's label: that on small screens, see `style.css`.
+const OVERLAP_LABEL: i64 = 30 * PX;
+
 /// Draws the chart of a run. Marks the overlap of `violation` if the violation is about two leases.
 pub(super) fn draw(timeline: &Timeline<'_>, violation: Option<&Violation>) -> String {
     let mut gantt = Gantt::new(timeline);
@@ -171,7 +174,7 @@ impl<'t, 'a> Gantt<'t, 'a> {
             _ if !self.at_once(violation) => String::from("in between"),
             ns => format!("overlap {}", text::length(ns)),
         };
-        let room = width_of(&label, 12 * PX) / 2;
+        let room = width_of(&label, OVERLAP_LABEL) / 2;
         let middle = (from + width / 2).clamp(LEFT + room, RIGHT - room);
         self.svg.text("overlap-label", (middle, self.clients_top - 6 * PX), &label);
     }
@@ -265,4 +268,22 @@ fn last_of_interest(timeline: &Timeline<'_>) -> u64 {
     }
     let margin_ns = last_ns / 40;
     last_ns.saturating_add(margin_ns).max(1_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture;
+
+    #[test]
+    fn label_of_an_overlap_at_the_edge_has_room_on_a_small_screen() {
+        let played = fixture::jump();
+        let timeline = Timeline::new(&played.result.case.scenario, &played.kept[0].1);
+        let (_, violation) = played.violations(0)[0];
+        let late = Violation { from_ns: timeline.end_ns, to_ns: timeline.end_ns, ..*violation };
+        let svg = draw(&timeline, Some(&late));
+        let middle = (RIGHT - width_of("violation", OVERLAP_LABEL) / 2) as f64 / PX as f64;
+        let label = format!(r#"<text class="overlap-label" x="{middle}""#);
+        assert!(svg.contains(&label), "{label} {svg}");
+    }
 }

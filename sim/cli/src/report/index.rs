@@ -169,3 +169,12 @@ fn cell(cases: &[&Played], property: Property) -> Markup {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn verdicts_on_a_small_screen_are_as_wide_as_their_names() {
+        let (_, small) = include_str!("style.css").split_once("@media(max-width:760px)").unwrap();
+        assert!(small.contains(".grid td{border:0;display:none;padding:0;width:auto}"));
+    }
+}
