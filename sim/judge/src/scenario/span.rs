@@ -93,6 +93,11 @@ impl FromStr for Span {
                 "`{text}` is not a duration, expected an integer and ns, us, ms, s or m: `250ms`"
             )
         };
+        if text.strip_prefix('-').is_some_and(|rest| rest.parse::<Self>().is_ok()) {
+            return Err(format!(
+                "`{text}` is negative, expected a duration of at least 0: `250ms`"
+            ));
+        }
         let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let (number, unit) = text.split_at(digits);
         let number: u64 = number.parse().map_err(|_| wanted())?;
@@ -275,6 +280,13 @@ mod tests {
         assert!(error.contains("integer `5`, expected a duration such as `\"5s\"`"), "{error}");
         let error = serde_json::from_str::<SpanRange>("5").unwrap_err().to_string();
         assert!(error.contains("a range such as `\"1ms..5ms\"`"), "{error}");
+    }
+
+    #[test]
+    fn a_negative_duration_is_called_negative() {
+        let told = "`-1s` is negative, expected a duration of at least 0: `250ms`";
+        assert_eq!("-1s".parse::<Span>(), Err(told.to_owned()));
+        assert!("-1".parse::<Span>().is_err_and(|it| it.contains("is not a duration")));
     }
 
     #[test]

@@ -82,8 +82,7 @@ impl Check<'_> {
             let message = format!("unknown subject `{}`", client.subject);
             let table = "the table of subjects in `scenarios/README.md` has the names";
             let help = names::suggestion(&client.subject, subjects::subject_names());
-            let help = help.or_else(|| Some(table.to_owned()));
-            let at = format!("{at}.subject");
+            let (at, help) = (format!("{at}.subject"), help.or_else(|| Some(table.to_owned())));
             self.wrong(&at, &message, "expected the name of a lock client").help = help;
         }
         if subject.is_some_and(|it| it.owns_connections) && client.connections.is_some() {
@@ -193,8 +192,9 @@ impl Check<'_> {
 
     fn steps(&mut self, at: &str, steps: &[Step]) {
         if steps.is_empty() {
-            let at = format!("{at}.steps");
-            self.wrong(&at, "the client has no steps", "expected at least one step");
+            let (at, expected) = (format!("{at}.steps"), "expected at least one step");
+            let help = "`subject = \"worker\"` leaves the steps to a process of your own";
+            self.wrong(&at, "the client has no steps", expected).help = Some(help.to_owned());
         }
         let taken = steps.iter().map(steps_taken).fold(0, u64::saturating_add);
         if taken > STEPS_TAKEN_MAX {

@@ -132,6 +132,7 @@ pub enum Start {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(expecting = "a table, such as `{ delay = \"1ms\" }`")]
 pub struct Network {
     /// One-way delay, drawn for every message.
     pub delay: SpanRange,
@@ -232,4 +233,15 @@ pub struct ClockSpec {
     pub offset: SignedSpan,
     /// Rate of all three clocks relative to true time, in parts per million; positive is faster.
     pub rate_ppm: i32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_in_place_of_a_network_is_answered_with_an_example() {
+        let error = serde_json::from_str::<Network>("\"1ms\"").unwrap_err().to_string();
+        assert!(error.contains("expected a table, such as `{ delay = \"1ms\" }`"), "{error}");
+    }
 }
