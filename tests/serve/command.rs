@@ -86,7 +86,7 @@ master    B  127.0.0.1:[..]
 master    C  127.0.0.1:[..]
 observer  127.0.0.1:[..]
 resource  res
-time 0    with the first command about the resource, or START
+time 0    with the first command that could change the resource’s key, or START
   mutual-exclusion     holds                            expected to hold
   exclusive-section    holds                            expected to hold
   section-within-lease holds                            expected to hold

@@ -102,3 +102,20 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     }
     File::create_new(path)?.write_all(text.as_bytes())
 }
+
+#[cfg(test)]
+mod tests {
+    use lock_judge::scenario;
+
+    use super::*;
+
+    #[test]
+    fn scenarios_can_have_one_server() {
+        for (name, text) in SCENARIOS {
+            let text = text.replace("[cluster]\n", "[cluster]\nnodes = [\"A\"]\n");
+            assert!(text.contains("nodes = "), "{name}");
+            let file = scenario::File::parse(&format!("{name}.toml"), &text);
+            assert!(file.is_ok_and(|it| it.cases(&[]).is_ok()), "{name}");
+        }
+    }
+}

@@ -148,7 +148,7 @@ fn tell_begin(setup: &Setup, fleet: &Fleet) {
     let begins = if setup.waits_for_start {
         "when the observer receives START"
     } else {
-        "with the first command about the resource, or START"
+        "with the first command that could change the resource’s key, or START"
     };
     say(format_args!("time 0    {begins}"));
 }

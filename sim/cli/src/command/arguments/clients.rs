@@ -63,7 +63,7 @@ pub(in crate::command) struct Drive {
     /// Number of runs at a time; one per core if not given
     #[arg(long, value_name = "N", value_parser = whole::<u16>(1, 1_024), allow_negative_numbers = true)]
     pub(in crate::command) jobs: Option<u16>,
-    /// End a run this long after its time 0; if not given, it ends with its workers
+    /// Longest time of a run, counted from its time 0; a run ends earlier if all workers have ended
     #[arg(long = "for", value_name = "DURATION")]
     pub(in crate::command) limit: Option<Span>,
     /// A worker that runs for longer than this counts as hung; counted from the end of `--for`, if given
