@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_directory_is_answered_with_its_file() {
-        let stop = read_results(Path::new("src")).err().expect("it is a directory");
+        let stop = read_results(Path::new("src")).expect_err("it is a directory");
         let help = "error: src is a directory\n  = help: name its file `src/results.json`";
         assert_eq!(stop.message, help);
     }
