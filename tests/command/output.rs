@@ -222,7 +222,7 @@ fn without_a_folder_the_scenarios_of_the_build_are_played() {
     let folder = folder("embedded", &[]);
     fs::remove_dir(folder.join("scenarios")).unwrap();
     redlock_sim(&folder, &["run", "canonical", "--seeds", "0..2"]).code(0).stdout_eq(str![[r#"
-scenarios: built in, [..] cases
+scenarios: built in, 1 case
 met     canonical  event 0..2  everything holds  (2 distinct runs, 4 of [..] attempts granted)
 ...
 "#]]);
