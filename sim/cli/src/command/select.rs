@@ -58,19 +58,14 @@ impl Library {
                 return Stop::usage(format!("{message}\n  = help: {help}"));
             }
             let tag = self.tags().find(|tag| tag.eq_ignore_ascii_case(name));
-            Stop::usage(
-                match tag
-                    .map(|tag| format!("tag:{tag}"))
-                    .as_deref()
-                    .or_else(|| nearest(name, names))
-                {
-                    Some(other) => format!("{message}\n  = help: did you mean `{other}`?"),
-                    None => format!(
-                        "{message}\n  = help: `redlock-sim list` lists all; give a file by its path, \
-                         `./{file}`"
-                    ),
-                },
-            )
+            let tag = tag.map(|tag| format!("tag:{tag}"));
+            let help = match tag.as_deref().or_else(|| nearest(name, names)) {
+                Some(other) => format!("did you mean `{other}`?"),
+                None => {
+                    format!("`redlock-sim list` lists all; give a file by its path, `./{file}`")
+                }
+            };
+            Stop::usage(format!("{message}\n  = help: {help}"))
         })
     }
 

@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn fault_of_one_instant_has_no_span() {
         let played = fixture::pause();
-        let timeline = Timeline::new(&played.result.case.scenario, &played.kept[0].1);
+        let timeline = fixture::timeline(&played);
         let mut window = timeline.fault_windows[0].clone();
         let told = because(timeline.scenario, &window);
         assert_eq!(told, "fault “gc” stopped c1 from 0.003 s to 12.003 s");

@@ -14,6 +14,7 @@ use lock_judge::scenario::Property;
 use self::log::{Log, nobody};
 use self::result::{judged, played};
 use super::Played;
+use super::timeline::Timeline;
 
 const MS: u64 = 1_000_000;
 
@@ -94,6 +95,11 @@ id = "promote"
 at = "1s"
 failover = { node = "C", to = "C2" }
 "#;
+
+/// Returns the timeline of the first run that is kept.
+pub(super) fn timeline(played: &Played) -> Timeline<'_> {
+    Timeline::new(&played.result.case.scenario, &played.kept[0].1)
+}
 
 /// K2: C's clock jumps by ten seconds, and both clients hold the lock from 1.102 s to 9.898 s.
 pub(super) fn jump() -> Played {

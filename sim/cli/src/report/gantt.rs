@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn label_of_an_overlap_at_the_edge_has_room_on_a_small_screen() {
         let played = fixture::jump();
-        let timeline = Timeline::new(&played.result.case.scenario, &played.kept[0].1);
+        let timeline = fixture::timeline(&played);
         let (_, violation) = played.violations(0)[0];
         let late = Violation { from_ns: timeline.end_ns, to_ns: timeline.end_ns, ..*violation };
         let svg = draw(&timeline, Some(&late));

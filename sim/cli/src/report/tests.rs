@@ -53,7 +53,7 @@ fn a_terminal_shows_what_a_failover_left_behind() {
 #[test]
 fn an_extension_prolongs_the_belief_and_has_a_mark_of_its_own() {
     let played = fixture::recreated();
-    let timeline = timeline::Timeline::new(&played.result.case.scenario, &played.kept[0].1);
+    let timeline = fixture::timeline(&played);
     let first = timeline.leases().next().expect("a lease");
     let beliefs: Vec<_> = first.beliefs.iter().map(|it| (it.from_ns, it.to_ns)).collect();
     assert_eq!(beliefs, [(2_000_000, 9_898_000_000), (11_002_000_000, 15_000_000_000)]);
@@ -116,7 +116,7 @@ fn every_picture_is_well_formed_and_names_what_it_shows() {
 #[test]
 fn the_pictures_say_the_true_times() {
     let played = fixture::jump();
-    let timeline = timeline::Timeline::new(&played.result.case.scenario, &played.kept[0].1);
+    let timeline = fixture::timeline(&played);
     let leases: Vec<_> = timeline.leases().collect();
     let span = |nth: usize| leases[nth].beliefs.iter().map(|it| (it.from_ns, it.to_ns)).next();
     assert_eq!(span(0), Some((2_000_000, 9_898_000_000)));
@@ -129,7 +129,7 @@ fn the_pictures_say_the_true_times() {
 #[test]
 fn sentence_and_picture_have_one_length_of_an_overlap() {
     let played = fixture::jump();
-    let timeline = timeline::Timeline::new(&played.result.case.scenario, &played.kept[0].1);
+    let timeline = fixture::timeline(&played);
     let (_, violation) = played.violations(played.kept[0].0)[0];
     let violation = Violation { from_ns: 1_102_999_999, to_ns: 3_002_000_000, ..*violation };
     let story = story::of_violation(&timeline, Property::MutualExclusion, &violation);

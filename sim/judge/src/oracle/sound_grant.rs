@@ -48,24 +48,20 @@ impl SoundGrant {
         t2_local_ns: u64,
         deadline_local_ns: u64,
     ) {
-        if self.0.is_violated() {
-            return;
+        if is_sound(facts, id, t2_local_ns, deadline_local_ns) {
+            self.0.held();
+        } else {
+            self.violated(facts, id, |it| it.began_ns);
         }
-        self.0 = match is_sound(facts, id, t2_local_ns, deadline_local_ns) {
-            true => Judgement::Holds,
-            false => violated(facts, id, |it| it.began_ns),
-        };
     }
 
     /// Judges an extension of the lease of `id`, before it is recorded in `facts`.
     pub(super) fn extended(&mut self, facts: &Facts, id: AttemptId, deadline_local_ns: u64) {
-        if self.0.is_violated() {
-            return;
+        if is_sound_extension(facts, id, deadline_local_ns) {
+            self.0.held();
+        } else {
+            self.violated(facts, id, |it| it.round.basis.began_ns);
         }
-        self.0 = match is_sound_extension(facts, id, deadline_local_ns) {
-            true => Judgement::Holds,
-            false => violated(facts, id, |it| it.round.basis.began_ns),
-        };
     }
 
     /// Judges the delivery of the lease of `id`.
@@ -75,9 +71,8 @@ impl SoundGrant {
         let reads_ns = facts.lease_clock(id, attempt);
         if facts.setting.is_ours(id.client)
             && reads_ns.saturating_add(needed_ns) > deadline_local_ns
-            && !self.0.is_violated()
         {
-            self.0 = violated(facts, id, |it| it.began_ns);
+            self.violated(facts, id, |it| it.began_ns);
         }
     }
 
@@ -93,8 +88,8 @@ impl SoundGrant {
             .leases
             .get(id)
             .is_some_and(|it| !it.round.settled && is_recent(it.round.basis.began_ns));
-        if is_extending && facts.setting.is_ours(id.client) && !self.0.is_violated() {
-            self.0 = violated(facts, id, |it| it.round.basis.began_ns);
+        if is_extending && facts.setting.is_ours(id.client) {
+            self.violated(facts, id, |it| it.round.basis.began_ns);
         }
     }
 
@@ -111,8 +106,8 @@ impl SoundGrant {
         let votes = facts.setting.votes(id.client, attempt.confirmed_round());
         let is_extended = attempt.basis.began_ns != attempt.began_ns || votes >= attempt.needed;
         let is_repair = op == OpKind::Set && has_been_set && !facts.setting.has_names_twice();
-        if is_repair && !is_extended && !self.0.is_violated() {
-            self.0 = violated(facts, id, |it| it.began_ns);
+        if is_repair && !is_extended {
+            self.violated(facts, id, |it| it.began_ns);
         }
         if facts.lease_clock(id, attempt) < attempt.deadline_local_ns {
             return;
@@ -123,21 +118,24 @@ impl SoundGrant {
         // clock and the command.
         let may_be_late = op == OpKind::Set && since_t1_ns <= facts.setting.node_timeout_ns
             || facts.processes.runs_since_ns(id.client) == facts.now_ns;
-        if !may_be_late && !self.0.is_violated() {
-            self.0 = violated(facts, id, |it| it.round.basis.began_ns);
+        if !may_be_late {
+            self.violated(facts, id, |it| it.round.basis.began_ns);
         }
     }
 
     pub(super) fn judge(&self) -> Judgement {
         self.0
     }
-}
 
-/// Returns the violation by the lease of `id`, whose attempt or extension began at `began_ns_of` it.
-fn violated(facts: &Facts, id: AttemptId, began_ns_of: impl Fn(&Attempt) -> u64) -> Judgement {
-    let began_ns = facts.leases.get(id).map_or(NEVER, began_ns_of);
-    let blamed = facts.mismatched(id.client, facts.setting.members(id.client), began_ns);
-    Judgement::Violated(Violation::of_one(id, facts.now_ns, blamed))
+    /// Records the first violation: by the lease of `id`, whose attempt or extension began at
+    /// `began_ns_of` it.
+    fn violated(&mut self, facts: &Facts, id: AttemptId, began_ns_of: impl Fn(&Attempt) -> u64) {
+        if !self.0.is_violated() {
+            let began_ns = facts.leases.get(id).map_or(NEVER, began_ns_of);
+            let blamed = facts.mismatched(id.client, facts.setting.members(id.client), began_ns);
+            self.0 = Judgement::Violated(Violation::of_one(id, facts.now_ns, blamed));
+        }
+    }
 }
 
 fn is_sound(facts: &Facts, id: AttemptId, t2_local_ns: u64, deadline_local_ns: u64) -> bool {

@@ -213,7 +213,7 @@ impl fmt::Display for SignedSpanRange {
 
 /// Reads a value from its text.
 struct Text<T> {
-    /// What is expected, for the error about a value of another type.
+    /// Description of a valid text, for the error about a value of another type.
     expected: &'static str,
     parsed: PhantomData<T>,
 }

@@ -199,13 +199,12 @@ fn span(interval: &Interval) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::report::timeline::Timeline;
     use crate::report::{fixture, gantt};
 
     #[test]
     fn short_leases_are_named_where_there_is_room() {
         let played = fixture::crowded();
-        let timeline = Timeline::new(&played.result.case.scenario, &played.kept[0].1);
+        let timeline = fixture::timeline(&played);
         let drawn = gantt::draw(&timeline, None);
         let is_named = |name: &str| drawn.contains(&format!(">{name}</text>"));
         let named: Vec<u8> = (1..=21).filter(|nth| is_named(&format!("L{nth}"))).collect();

@@ -104,16 +104,12 @@ fn acts(timeline: &Timeline<'_>, host: HostId, (from_ns, to_ns): (u64, u64)) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{Played, fixture};
-
-    fn timeline(played: &Played) -> Timeline<'_> {
-        Timeline::new(&played.result.case.scenario, &played.kept[0].1)
-    }
+    use crate::report::fixture;
 
     #[test]
     fn a_label_of_an_outer_column_is_inside_the_diagram() {
         let played = fixture::pause();
-        let timeline = timeline(&played);
+        let timeline = fixture::timeline(&played);
         let label = |columns: &Columns, is_left: bool| {
             let outer = if is_left { columns.all().next() } else { columns.all().last() };
             let text = String::from("write L1 ✗ stale token, and again");
@@ -130,7 +126,7 @@ mod tests {
     #[test]
     fn a_client_without_a_part_has_no_column() {
         let played = fixture::pause();
-        let timeline = timeline(&played);
+        let timeline = fixture::timeline(&played);
         let names = |window| -> Vec<String> {
             let columns = Columns::new(&timeline, &[], window);
             columns.all().map(|(host, _)| timeline.host_name(host).to_owned()).collect()

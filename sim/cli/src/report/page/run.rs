@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn the_note_says_which_messages_are_drawn() {
         let played = fixture::jump();
-        let timeline = Timeline::new(&played.result.case.scenario, &played.kept[0].1);
+        let timeline = fixture::timeline(&played);
         let note = |violation| message_figure(&timeline, violation, 4).into_string();
         assert!(note(None).contains(": those of the first two leases, then those closest"));
         let violations = played.violations(0);

@@ -6,7 +6,7 @@ use crate::report::fixture;
 /// Tells a violation of `property` by the first lease of the clock jump, without blame.
 fn unblamed(property: Property) -> Story {
     let played = fixture::jump();
-    let timeline = Timeline::new(&played.result.case.scenario, &played.kept[0].1);
+    let timeline = fixture::timeline(&played);
     let first = timeline.leases().next().expect("a lease").id;
     let (from_ns, to_ns, second, node) = (1_000_000_000, 3_000_000_000, None, None);
     let found = Violation { from_ns, to_ns, first, second, node, blamed: Blamed::NONE };

@@ -3,9 +3,7 @@
 mod stops;
 
 use super::tale::{C1, C2, C3, DRIFT_MS, MS, TTL_MS, Tale, host, node};
-use crate::history::{
-    Answer, ClockKind, EventKind, HostId, KeyEnd, NodeIds, OpKind, RoundId, Settlement, Writer,
-};
+use crate::history::{Answer, ClockKind, EventKind, HostId, KeyEnd, OpKind, Settlement, Writer};
 use crate::oracle::{Judgement, Oracle};
 use crate::scenario::Property::{
     Continuity, DeadlockFree, ExclusiveSection, MutualExclusion, SoundGrant,
@@ -184,14 +182,7 @@ fn key_set_again_in_a_round_counts_neither_in_it_nor_the_next() {
 #[test]
 fn without_an_extension_continuity_is_vacuous() {
     let mut tale = c1_holds();
-    tale.at(1_100).acquires(C2, "CDE").at(5_000).begins_extension(C1);
-    tale.tell(EventKind::ExtensionSettled {
-        attempt: C1,
-        round: RoundId(1),
-        extended: false,
-        counted: NodeIds::EMPTY,
-        deadline_local_ns: 0,
-    });
+    tale.at(1_100).acquires(C2, "CDE").at(5_000).begins_extension(C1).fails_to_extend(C1);
     assert_eq!(tale.at(30_000).finds(Continuity), Judgement::Vacuous);
 }
 

@@ -2,7 +2,7 @@
 
 use super::extension::c1_holds;
 use super::tale::{C1, MS, Tale, node};
-use crate::history::{EventKind, NodeIds, OpKind, RoundId};
+use crate::history::{EventKind, OpKind};
 use crate::oracle::Judgement;
 use crate::scenario::Property::SoundGrant;
 use crate::scenario::{RestartGuard, Span};
@@ -179,13 +179,7 @@ fn an_extension_begins_when_the_last_one_is_decided() {
         let mut tale = c1_holds();
         tale.at(100).begins_extension(C1);
         if decides {
-            tale.tell(EventKind::ExtensionSettled {
-                attempt: C1,
-                round: RoundId(1),
-                extended: false,
-                counted: NodeIds::EMPTY,
-                deadline_local_ns: 0,
-            });
+            tale.fails_to_extend(C1);
         }
         tale.at(again_ms).begins_extension(C1).finds(SoundGrant)
     };

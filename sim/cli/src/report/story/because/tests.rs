@@ -7,7 +7,7 @@ use crate::report::timeline::{Extension, Moment};
 /// Returns the clauses that `tell` makes of the two leases of the clock jump.
 fn told(tell: impl Fn(&Timeline<'_>, &Violation, Attempt, &Attempt) -> Vec<Clause>) -> Vec<String> {
     let played = fixture::jump();
-    let timeline = Timeline::new(&played.result.case.scenario, &played.kept[0].1);
+    let timeline = fixture::timeline(&played);
     let violations = played.violations(0);
     let (_, violation) = violations[0];
     assert_eq!(violations[0].0, Property::MutualExclusion);

@@ -116,6 +116,17 @@ impl Tale {
         })
     }
 
+    /// Adds the decision that the extension fails.
+    pub(in crate::oracle::tests) fn fails_to_extend(&mut self, id: AttemptId) -> &mut Self {
+        self.tell(EventKind::ExtensionSettled {
+            attempt: id,
+            round: RoundId(1),
+            extended: false,
+            counted: NodeIds::EMPTY,
+            deadline_local_ns: 0,
+        })
+    }
+
     /// Adds the notification of the application about the new deadline.
     pub(in crate::oracle::tests) fn prolongs(
         &mut self,
