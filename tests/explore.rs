@@ -92,6 +92,72 @@ fn findings_do_not_depend_on_the_number_of_threads() {
 }
 
 #[test]
+fn what_plans_cost_is_compared_with_another_build() {
+    let folder = folder("costs");
+    let explore = |code: i32, arguments: &[&str]| {
+        let output = redlock_sim(&folder, "2", &[&["explore"], arguments].concat()).code(code);
+        text(&output.get_output().stdout) + &text(&output.get_output().stderr)
+    };
+    explore(
+        0,
+        &["--seed", "3", "--plans", "64..832", "--break", "clock", "--figures", "costs.json"],
+    );
+    let figures = fs::read_to_string(folder.join("costs.json")).unwrap();
+    let printed = explore(0, &["--baseline", "costs.json", "--figures", "again.json"]);
+    assert!(
+        printed.contains("exploring with seed 3: subject `redlock` on event, may break: clock")
+    );
+    assert_eq!(printed.matches(" equal ").count(), 6, "{printed}");
+    assert_eq!(fs::read_to_string(folder.join("again.json")).unwrap(), figures);
+
+    // The other build wrote a command less in each block.
+    let cheaper = figures.lines().map(|line| match line.split_once(":[") {
+        Some((block, sums)) if !block.contains("costs") => {
+            let (commands, others) = sums.split_once(',').unwrap();
+            format!("{block}:[{},{others}\n", commands.parse::<u64>().unwrap() - 1)
+        }
+        _ => format!("{line}\n"),
+    });
+    fs::write(folder.join("cheaper.json"), cheaper.collect::<String>()).unwrap();
+    let printed = explore(1, &["--baseline", "cheaper.json"]);
+    let dearer: Vec<_> = printed.lines().filter(|line| line.contains("DEARER")).collect();
+    assert_eq!(dearer.len(), 1, "{printed}");
+    assert!(dearer[0].starts_with("commands ") && dearer[0].contains(" 12 "), "{printed}");
+    let printed = explore(2, &["--baseline", "costs.json", "--seed", "4"]);
+    assert!(printed.contains("cannot be used with"), "{printed}");
+}
+
+#[test]
+fn unusable_figures_are_refused() {
+    let folder = folder("figures");
+    let explore =
+        |arguments: &[&str]| redlock_sim(&folder, "1", &[&["explore"], arguments].concat()).code(2);
+    redlock_sim(&folder, "1", &["explore", "--plans", "64", "--figures", "good.json"]).code(0);
+    let good = fs::read_to_string(folder.join("good.json")).unwrap();
+    for (is, was, why) in [
+        ("\"schema\":1", "\"schema\":2", "schema 2 is not known; this build knows 1"),
+        ("\"start\":0", "\"start\":64", "it has no plans"),
+        ("\"commands\",", "", "the costs are not commands, wait-without-holder"),
+        ("\"subject\":\"redlock\"", "\"subject\":\"redlok\"", "did you mean `redlock`?"),
+        ("}}", "}", "EOF while parsing"),
+        ("\"0\":[", "\"0\":[-", "invalid"),
+    ] {
+        assert!(good.contains(is), "{is} in {good}");
+        fs::write(folder.join("bad.json"), good.replacen(is, was, 1)).unwrap();
+        let refused = explore(&["--baseline", "bad.json"]);
+        let printed = text(&refused.get_output().stderr);
+        assert!(printed.contains(why), "{why}: {printed}");
+    }
+    let refused = explore(&["--baseline", "missing.json"]);
+    assert!(
+        text(&refused.get_output().stderr).contains("no figures can be read from missing.json")
+    );
+    let refused = explore(&["--plans", "1", "--figures", "missing/folder.json"]);
+    let printed = text(&refused.get_output().stderr);
+    assert!(printed.contains("figures cannot be written to missing/folder.json"), "{printed}");
+}
+
+#[test]
 fn unknown_names_are_answered_with_the_nearest_one() {
     let folder = folder("names");
     for (arguments, help) in [

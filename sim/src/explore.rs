@@ -8,7 +8,8 @@
 //! - [`Assumptions::broken_by`] returns the assumptions that any scenario breaks, drawn or not;
 //! - [`findings`] compares the verdicts of a run with the contract that follows from that;
 //! - [`shrink`] makes the scenario of a finding as small as possible;
-//! - [`Exploration`] runs many plans on all cores and sums up the results.
+//! - [`Exploration`] runs many plans on all cores and sums up the results;
+//! - [`Figures`] are what the plans cost, to be compared with another build.
 
 mod assumptions;
 mod bound;
@@ -16,6 +17,7 @@ mod campaign;
 mod contract;
 mod dice;
 pub mod draw;
+mod figures;
 mod file;
 mod length;
 mod limits;
@@ -30,6 +32,7 @@ pub use bound::upper_bound_95;
 pub use campaign::{Exploration, Found};
 pub use contract::{Finding, explained, findings};
 pub use draw::Frame;
+pub use figures::{BLOCK, Change, Cost, Figures};
 pub use file::text;
 pub use length::events_up_to;
 pub use shrink::{Shrunk, shrink};

@@ -21,7 +21,7 @@ pub fn upper_bound_95(violated: u64, tested: u64) -> Option<f64> {
 }
 
 /// Returns the probability of at most `most` successes in `tries` tries of probability `p`.
-fn at_most(most: u64, tries: u64, p: f64) -> f64 {
+pub(super) fn at_most(most: u64, tries: u64, p: f64) -> f64 {
     let (log_p, log_q) = (p.ln(), (1.0 - p).ln());
     let mut log_term = tries as f64 * log_q;
     let mut sum = log_term.exp();

@@ -13,6 +13,7 @@ use rayon::prelude::*;
 use super::case;
 use super::contract::{Finding, findings};
 use super::draw::{Frame, plan};
+use super::figures::BLOCK;
 use super::situations;
 use super::tally::Tally;
 use crate::engine::Unsupported;
@@ -20,7 +21,7 @@ use crate::part::Part;
 use crate::search::Player;
 
 /// Plans that a thread plays between two looks at the stop flag.
-const AT_ONCE: u64 = 64;
+const AT_ONCE: u64 = BLOCK;
 
 /// One plan in this many is played twice, to detect nondeterminism.
 const TWICE_EVERY: u64 = 64;
@@ -48,6 +49,8 @@ pub struct Exploration<'a> {
     pub plans: Range<u64>,
     /// The part of the plans that is played.
     pub part: Part,
+    /// True if the costs of the plans are kept: 48 bytes for each block.
+    pub keeps_figures: bool,
     /// Stop flag: once it is set, no further plans are begun.
     pub stop: &'a AtomicBool,
     /// Called with the number of newly played plans.
@@ -119,6 +122,9 @@ impl Exploration<'_> {
         let outcome = player.play(number, is_watched.then_some(&mut events))?;
         let mut findings = findings(plan, engine, &outcome);
         tally.add(plan, engine, &outcome, &findings);
+        if self.keeps_figures {
+            tally.figures.add(number, &outcome);
+        }
         if is_watched {
             tally.watched(situations::seen(&events));
         }
@@ -150,7 +156,9 @@ mod tests {
         let stop = AtomicBool::new(false);
         let (seed, progress, found) = (5, &|_| {}, &|_: &Finding, _: &Found| {});
         let (part, stop) = (Part::WHOLE, &stop);
-        let exploration = Exploration { frame, seed, plans, part, stop, progress, found };
+        let keeps_figures = true;
+        let exploration =
+            Exploration { frame, seed, plans, part, keeps_figures, stop, progress, found };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let (tally, found) = pool.install(|| exploration.explore());
         (tally, found.into_iter().map(|(finding, it)| (finding, it.number)).collect())
@@ -197,6 +205,7 @@ mod tests {
                 seed: 0,
                 plans: 0..u64::MAX,
                 part: Part::WHOLE,
+                keeps_figures: false,
                 stop: &stop,
                 progress: &progress,
                 found: &found,

@@ -9,6 +9,7 @@ use lock_judge::scenario::{Property, Scenario};
 use serde::{Deserialize, Serialize};
 
 use super::contract::Finding;
+use super::figures::Figures;
 use super::situations::Situation;
 use crate::engine::Outcome;
 use crate::search::Engine;
@@ -46,6 +47,8 @@ pub struct Tally {
     pub situations: BTreeMap<Situation, u64>,
     /// Plans whose events were watched for situations.
     pub watched: u64,
+    /// The costs of the plans, if they were to be kept.
+    pub figures: Figures,
     /// Smallest hashes of histories, at most [`HASHES`].
     hashes: BTreeSet<u64>,
     properties: [PropertySum; Property::ALL.len()],
@@ -133,6 +136,7 @@ impl Tally {
         for (situation, count) in other.situations {
             *self.situations.entry(situation).or_default() += count;
         }
+        self.figures.merge(other.figures);
         other.hashes.into_iter().for_each(|hash| self.keep_hash(hash));
         for (own, other) in self.properties.iter_mut().zip(other.properties) {
             own.tested += other.tested;

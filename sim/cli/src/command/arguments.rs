@@ -217,6 +217,18 @@ pub(super) struct Explore {
     /// given several times
     #[arg(long = "break", value_name = "ASSUMPTION")]
     pub(super) broken: Vec<Assumption>,
+    /// Write what the plans cost to this file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["limit", "shard", "shard_from_env"])]
+    pub(super) figures: Option<PathBuf>,
+    /// Play the plans of a file that another build wrote with `--figures`; fail if they cost more now
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = [
+            "subject", "engine", "plans", "limit", "seed", "broken", "shard", "shard_from_env",
+        ]
+    )]
+    pub(super) baseline: Option<PathBuf>,
     #[command(flatten)]
     pub(super) out: Out,
     #[command(flatten)]

@@ -1,24 +1,25 @@
 //! `explore`: runs random plans, and stores the findings.
 
-use core::fmt;
+mod figures;
+mod found;
+
 use core::ops::Range;
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use lock_judge::scenario::{self, OURS, Property, nearest};
 use lock_judge::text::count;
 use redlock_sim::explore::{
-    Assumption, Assumptions, Exploration, Finding, Found, Frame, Shrunk, Situation, Tally, case,
-    draw, events_up_to, explained, shrink, text, upper_bound_95,
+    Assumption, Assumptions, Change, Exploration, Finding, Found, Frame, Situation, Tally, draw,
+    upper_bound_95,
 };
 use redlock_sim::part::Part;
-use redlock_sim::search::{Engine, replay_checked};
+use redlock_sim::search::Engine;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use self::figures::Baseline;
+use self::found::{Kept, folder, keep_smallest, store};
 use super::arguments::Explore;
 use super::exit::{Exit, Stop};
 use super::progress;
@@ -33,37 +34,39 @@ const PLANS: u64 = 100_000;
 
 /// Explores, stores the findings and prints the sums.
 pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
-    let frame = frame(arguments)?;
+    let baseline = arguments.baseline.as_deref().map(Baseline::read).transpose()?;
+    let plan = baseline.as_ref().map_or_else(|| planned(arguments), |it| Ok(it.plan.clone()))?;
     let part = part(arguments)?;
     let folder = folder(&arguments.out.out)?;
     let stop = stop_signal::install()?;
-    let limit = arguments.limit.map(|limit| limit.duration());
-    if let Some(limit) = limit {
-        stop_signal::after(limit);
+    if let Some(limit) = arguments.limit {
+        stop_signal::after(limit.duration());
     }
-    let plans = arguments.plans.clone().map(|plans| plans.0);
-    let Frame { subject, broken, engine } = &frame;
+    let Plan { frame, seed, plans } = &plan;
+    let Frame { subject, broken, engine } = frame;
     let mut of = format!("subject `{subject}` on {engine}, may break: {broken}");
     if let Some(part) = part {
         of += &format!(", shard {part}");
     }
-    say(format_args!("exploring with seed {}: {of}", arguments.seed));
+    say(format_args!("exploring with seed {seed}: {of}"));
     let template = "{elapsed_precise} {human_pos} plans, {per_sec}";
     let played = part.unwrap_or(Part::WHOLE);
     let parts = u64::from(played.of());
-    let bar = progress::bar(plans.as_ref().map(|it| (it.end - it.start) / parts), false, template);
+    let is_endless = plans.end == u64::MAX;
+    let length = (!is_endless).then(|| (plans.end - plans.start) / parts);
+    let bar = progress::bar(length, false, template);
     let unwritten = std::sync::Mutex::new(None);
-    let seed = arguments.seed;
     let exploration = Exploration {
         frame: frame.clone(),
-        seed,
-        plans: plans.unwrap_or(0..if limit.is_some() { u64::MAX } else { PLANS }),
+        seed: *seed,
+        plans: plans.clone(),
         part: played,
+        keeps_figures: baseline.is_some() || arguments.figures.is_some(),
         stop,
         progress: &|played| bar.inc(played),
         found: &|finding, found| {
             emit("found", || json!({ "finding": finding.name(), "plan": found.number }));
-            let again = command_of(&frame, seed, found.number);
+            let again = command_of(frame, *seed, found.number);
             bar.suspend(|| say(format_args!("FOUND  plan {}: {finding}\n  {again}", found.number)));
             if let Err(error) = store(&folder, finding, found) {
                 *unwritten.lock().expect("no thread panics here") = Some(error);
@@ -72,19 +75,31 @@ pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
         },
     };
     let (tally, found) = exploration.explore();
-    let plans = exploration.plans.clone();
     bar.finish_and_clear();
     if let Some(error) = unwritten.into_inner().expect("no thread panics here") {
         return Err(Stop::unwritable(&folder, &error));
     }
     let is_interrupted = stop_signal::was_interrupted();
-    let plan = Plan { frame, seed, plans };
     if let Some(part) = part {
         let out = &arguments.out.out;
         return store_part(out, part, &plan, (tally, found), !is_interrupted);
     }
     let least = if is_interrupted { Exit::Inconclusive } else { Exit::Met };
-    report(&arguments.out.out, &plan, &tally, found, least)
+    if let (Some(path), false) = (&arguments.figures, is_interrupted) {
+        figures::write(path, &plan, &tally.figures)?;
+    }
+    report(&arguments.out.out, &plan, (&tally, found, baseline), least)
+}
+
+/// Returns what the arguments ask for.
+fn planned(arguments: &Explore) -> Result<Plan, Stop> {
+    let Explore { subject, engine, seed, .. } = arguments;
+    let broken: Assumptions = arguments.broken.iter().copied().collect();
+    let frame = Frame { subject: subject.clone(), broken, engine: *engine };
+    check(&frame)?;
+    let end = if arguments.limit.is_some() { u64::MAX } else { PLANS };
+    let plans = arguments.plans.clone().map_or(0..end, |plans| plans.0);
+    Ok(Plan { frame, seed: *seed, plans })
 }
 
 /// Returns the part to play. Without a number of plans, parts would not have the same plans.
@@ -98,7 +113,7 @@ fn part(arguments: &Explore) -> Result<Option<Part>, Stop> {
 }
 
 /// Work that all parts of an exploration share.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Plan {
     frame: Frame,
@@ -146,58 +161,53 @@ pub(super) fn merge(out: &Path, shards: &[Shard], least: Exit) -> Result<Exit, S
     }
     let drawn = |number| Found { number, plan: draw::plan(&plan.frame, plan.seed, number) };
     let found = found.into_iter().map(|(it, number)| (it, drawn(number))).collect();
-    report(out, &plan, &sum, found, least)
+    report(out, &plan, (&sum, found, None), least)
 }
 
 /// Shrinks the findings, and writes and prints the sums. The exit code is `least` or worse.
 fn report(
     out: &Path,
     plan: &Plan,
-    tally: &Tally,
-    found: BTreeMap<Finding, Found>,
+    (tally, found, baseline): (&Tally, BTreeMap<Finding, Found>, Option<Baseline>),
     least: Exit,
 ) -> Result<Exit, Stop> {
     let folder = folder(out)?;
+    let changes = baseline.as_ref().map(|it| it.changes(&tally.figures)).unwrap_or_default();
     let has = |wanted: Finding| found.contains_key(&wanted);
     let exit = match () {
         () if has(Finding::Panicked) => Exit::Internal,
         () if has(Finding::Differed) => Exit::Nondeterminism,
-        () if !found.is_empty() => Exit::Failed,
+        () if !found.is_empty() || changes.iter().any(Change::is_dearer) => Exit::Failed,
         () => Exit::Met,
     };
     let exit = exit.max(least);
     let kept = keep_smallest(&folder, plan.frame.engine, found)
         .map_err(|it| Stop::unwritable(&folder, &it))?;
     tell(plan, tally, &kept);
-    let (file, sums) = (out.join("explore.json"), sums(tally, &kept));
+    if let Some(baseline) = baseline {
+        baseline.tell(&changes);
+    }
+    let (file, sums) = (out.join("explore.json"), sums(tally, &kept, &changes));
     emit("explored", || json!({ "exit-code": exit.code(), "sums": sums }));
     let text = format!("{sums:#}\n");
     Staged::write_one(&file, &text).map_err(|error| Stop::unwritable(&file, &error))?;
     Ok(exit)
 }
 
-/// Creates the folder of the findings.
-fn folder(out: &Path) -> Result<PathBuf, Stop> {
-    let folder = out.join("found");
-    fs::create_dir_all(&folder).map_err(|error| Stop::unwritable(&folder, &error))?;
-    Ok(folder)
-}
-
-fn frame(arguments: &Explore) -> Result<Frame, Stop> {
-    let subject = arguments.subject.clone();
-    if scenario::subject(&subject).is_none() {
+/// Checks that there is such a subject, and that the engine runs it.
+fn check(frame: &Frame) -> Result<(), Stop> {
+    let Frame { subject, engine, .. } = frame;
+    if scenario::subject(subject).is_none() {
         let message = format!("error: `{subject}` is not a lock client");
-        return Err(Stop::usage(match nearest(&subject, scenario::subject_names()) {
+        return Err(Stop::usage(match nearest(subject, scenario::subject_names()) {
             Some(other) => format!("{message}\n  = help: did you mean `{other}`?"),
             None => format!("{message}\n  = help: `scenarios/README.md` lists the subjects"),
         }));
     }
-    let engine = arguments.engine;
-    if engine == Engine::Turmoil && subject != OURS {
+    if *engine == Engine::Turmoil && subject != OURS {
         return Err(Stop::usage(format!("error: the engine `{engine}` runs `{OURS}` alone")));
     }
-    let broken: Assumptions = arguments.broken.iter().copied().collect();
-    Ok(Frame { subject, broken, engine })
+    Ok(())
 }
 
 /// Returns the command that plays the plan `number` again.
@@ -219,80 +229,6 @@ const fn engine_of(engine: Engine) -> &'static str {
         Engine::Event => "",
         Engine::Turmoil => " --engine turmoil",
     }
-}
-
-/// Stores the plan of a finding as it is, in case the process does not live to shrink it.
-fn store(folder: &Path, finding: &Finding, found: &Found) -> io::Result<PathBuf> {
-    let name = finding.name();
-    let path = folder.join(format!("{name}.toml"));
-    Staged::write_one(&path, &text(&found.plan, &name, finding, &[]))?;
-    Ok(path)
-}
-
-/// A finding as it is stored: the smallest scenario that shows it.
-struct Kept {
-    finding: Finding,
-    /// Number of the plan that showed it first.
-    number: u64,
-    file: PathBuf,
-    seed: u64,
-    clients: usize,
-    faults: usize,
-    /// Number of events up to the violation.
-    events: usize,
-    /// Number of scenarios that were played to shrink the plan.
-    candidates: u64,
-}
-
-impl fmt::Display for Kept {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { finding, number, file, seed, clients, faults, events, candidates } = self;
-        write!(
-            formatter,
-            "{finding}\n  plan {number}; shrunk to {}, {}, {} ({})\n  redlock-sim replay {} --seed {seed}",
-            count(*clients as u64, "client"),
-            count(*faults as u64, "fault"),
-            count(*events as u64, "event"),
-            count(*candidates, "candidate"),
-            file.display(),
-        )
-    }
-}
-
-/// Replaces each stored plan by the smallest scenario that shows the same.
-fn keep_smallest(
-    folder: &Path,
-    engine: Engine,
-    found: BTreeMap<Finding, Found>,
-) -> io::Result<Vec<Kept>> {
-    let keep = |(finding, found): (Finding, Found)| {
-        let file = store(folder, &finding, &found)?;
-        let Shrunk { scenario, candidates } = quietly(|| shrink(&found.plan, engine, &finding));
-        let seed = scenario.run.seeds.0.start;
-        let run = || replay_checked(&case(&scenario), engine, seed).ok();
-        let (others, events) = match quietly(|| catch_unwind(AssertUnwindSafe(run))) {
-            Ok(Some((outcome, events))) => {
-                let violation = finding.violation(&outcome);
-                let length = violation.map_or(events.len(), |it| events_up_to(&it, &events));
-                (explained(&scenario, &outcome), length)
-            }
-            Ok(None) | Err(_) => (Vec::new(), 0),
-        };
-        Staged::write_one(&file, &text(&scenario, &finding.name(), &finding, &others))?;
-        let (clients, faults) = (scenario.clients.len(), scenario.faults.len());
-        let number = found.number;
-        Ok(Kept { finding, number, file, seed, clients, faults, events, candidates })
-    };
-    found.into_iter().map(keep).collect()
-}
-
-/// Runs `work` without messages of panics: shrinking a panic repeats it many times.
-fn quietly<T>(work: impl FnOnce() -> T) -> T {
-    let usual = take_hook();
-    set_hook(Box::new(|_| {}));
-    let done = work();
-    set_hook(usual);
-    done
 }
 
 fn tell(plan: &Plan, tally: &Tally, kept: &[Kept]) {
@@ -335,7 +271,7 @@ fn tell(plan: &Plan, tally: &Tally, kept: &[Kept]) {
 }
 
 /// Returns the sums as JSON.
-fn sums(tally: &Tally, kept: &[Kept]) -> Value {
+fn sums(tally: &Tally, kept: &[Kept], changes: &[Change]) -> Value {
     let properties: serde_json::Map<_, _> = Property::ALL
         .into_iter()
         .map(|property| {
@@ -373,5 +309,6 @@ fn sums(tally: &Tally, kept: &[Kept]) -> Value {
         "watched-plans": tally.watched,
         "situations": situations.collect::<Vec<_>>(),
         "findings": findings.collect::<Vec<_>>(),
+        "costs": figures::json(changes),
     })
 }

@@ -34,6 +34,8 @@ struct Belief {
 /// Interval in which a lease is believed, unless an event ends it earlier.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Believed {
+    /// The lease.
+    pub id: AttemptId,
     /// Time of the delivery.
     pub since_ns: u64,
     /// Time at which the clock will read the deadline, at its current rate.
@@ -172,7 +174,7 @@ impl Beliefs {
     /// Returns the leases that are believed at `at_ns`, the current time.
     pub(super) fn believed(&self, at_ns: u64) -> impl Iterator<Item = Believed> + '_ {
         let live = self.open.iter().filter(move |it| it.live && it.until_ns > at_ns);
-        live.map(|it| Believed { since_ns: it.since_ns, until_ns: it.until_ns })
+        live.map(|it| Believed { id: it.id, since_ns: it.since_ns, until_ns: it.until_ns })
     }
 
     /// Returns since when no client has believed that it holds the lock: 0 if none ever has;

@@ -8,16 +8,18 @@ mod beliefs;
 mod effort;
 mod polls;
 mod sections;
+mod votes;
 mod waits;
 
 use self::beliefs::Beliefs;
 use self::effort::Effort;
 use self::polls::Polls;
 use self::sections::Sections;
+use self::votes::Votes;
 use self::waits::Waits;
 use super::facts::Facts;
 use super::measured::Measured;
-use crate::history::{AttemptId, ClientId, EventKind, Settlement};
+use crate::history::{AttemptId, ClientId, EventKind, Settlement, Writer};
 
 /// Measures of a run so far.
 #[derive(Debug)]
@@ -26,6 +28,7 @@ pub(super) struct Measures {
     effort: Effort,
     polls: Polls,
     sections: Sections,
+    votes: Votes,
     waits: Waits,
 }
 
@@ -36,6 +39,7 @@ impl Measures {
             effort: Effort::default(),
             polls: Polls::new(),
             sections: Sections::new(),
+            votes: Votes::new(),
             waits: Waits::default(),
         }
     }
@@ -45,6 +49,7 @@ impl Measures {
         self.effort = Effort::default();
         self.polls.reset();
         self.sections.reset();
+        self.votes.reset();
         self.waits = Waits::default();
     }
 
@@ -53,6 +58,7 @@ impl Measures {
     pub(super) fn passes(&mut self, facts: &Facts, to_ns: u64) {
         let held_ns = self.beliefs.passes(facts, to_ns);
         self.sections.passes(facts, to_ns);
+        self.votes.passes(facts, to_ns);
         self.waits.passes(held_ns, to_ns);
     }
 
@@ -80,6 +86,14 @@ impl Measures {
                 self.waits.ended(attempt.client);
                 self.beliefs.seen();
             }
+            EventKind::VotesChanged { attempt, confirmed, .. } if is_judged(attempt) => {
+                self.votes.changed(attempt, confirmed);
+            }
+            EventKind::LostDelivered { attempt } if is_judged(attempt) => {
+                self.effort.losses += 1;
+                self.votes.ended(attempt);
+            }
+            EventKind::ReleaseCalled { attempt } => self.votes.ended(attempt),
             EventKind::GaveUp { client } if facts.setting.is_judged(client) => {
                 self.effort.gave_up();
                 self.waits.ended(client);
@@ -97,6 +111,7 @@ impl Measures {
 
     fn killed(&mut self, client: ClientId) {
         self.sections.killed(client);
+        self.votes.killed(client);
         self.waits.ended(client);
     }
 
@@ -107,7 +122,16 @@ impl Measures {
         self.effort.measure(&mut measured);
         self.polls.measure(&mut measured);
         self.sections.measure(&mut measured);
+        self.votes.measure(&mut measured);
         self.waits.measure(&mut measured);
         measured
     }
+}
+
+/// Returns true if a majority of the nodes has keys of `id`.
+fn has_majority(facts: &Facts, id: AttemptId) -> bool {
+    let owner = Writer::Attempt(id);
+    let nodes = facts.setting.node_ids().filter(|&node| facts.keys.writer(node) == owner);
+    let needed = facts.leases.get(id).map_or(0, |it| it.needed as usize);
+    nodes.count() >= needed
 }

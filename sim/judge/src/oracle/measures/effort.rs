@@ -8,6 +8,7 @@ use crate::scenario::Quantity;
 pub(super) struct Effort {
     pub(super) attempts: u64,
     pub(super) commands: u64,
+    pub(super) losses: u64,
     grants: u64,
     last_grant_ns: u64,
     gave_up: bool,
@@ -30,6 +31,7 @@ impl Effort {
         measured.set(Quantity::GrantedAt, granted_at);
         measured.set(Quantity::AttemptsPerLock, per_lock(self.attempts));
         measured.set(Quantity::CommandsPerLock, per_lock(self.commands));
+        measured.set(Quantity::LeasesLost, (self.grants > 0).then_some(self.losses));
         measured.set(Quantity::Commands, Some(self.commands));
     }
 }

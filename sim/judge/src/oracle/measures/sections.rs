@@ -2,7 +2,8 @@
 //! believed lease, or without the key on a majority of the nodes. In the last of these times
 //! another client could have been granted the lock, whether one asked or not.
 
-use crate::history::{AttemptId, ClientId, Writer};
+use super::has_majority;
+use crate::history::{AttemptId, ClientId};
 use crate::oracle::facts::Facts;
 use crate::oracle::measured::Measured;
 use crate::scenario::Quantity;
@@ -69,12 +70,4 @@ impl Sections {
         measured.set(Quantity::SectionWithoutLease, seen(self.without_lease_ns));
         measured.set(Quantity::SectionWithoutMajority, seen(self.without_majority_ns));
     }
-}
-
-/// Returns true if a majority of the nodes has keys of `id`.
-fn has_majority(facts: &Facts, id: AttemptId) -> bool {
-    let owner = Writer::Attempt(id);
-    let nodes = facts.setting.node_ids().filter(|&node| facts.keys.writer(node) == owner);
-    let needed = facts.leases.get(id).map_or(0, |it| it.needed as usize);
-    nodes.count() >= needed
 }

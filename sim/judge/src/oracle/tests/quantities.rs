@@ -56,6 +56,38 @@ fn the_overlap_of_beliefs_ends_with_the_first_of_them() {
 }
 
 #[test]
+fn a_belief_without_majority_begins_with_the_key_too_many() {
+    let lost = |nodes: &str| {
+        let mut tale = Tale::new();
+        tale.acquires(C1, "ABCDE").at(1_000);
+        tale.ends_key(C1, nodes, KeyEnd::Evicted, Writer::Nobody).at(1_500).loses(C1).at(2_000);
+        ms(&mut tale, Quantity::BeliefWithoutMajority)
+    };
+    assert_eq!(lost("AB"), Some(0));
+    assert_eq!(lost("ABC"), Some(500));
+    assert_eq!(ms(&mut Tale::new(), Quantity::BeliefWithoutMajority), None);
+}
+
+#[test]
+fn a_lease_is_lost_when_it_is_reported() {
+    let lost = |tale: &mut Tale| tale.measured().of(Quantity::LeasesLost);
+    assert_eq!(lost(Tale::new().acquires(C1, "ABC").at(500).loses(C1)), Some(1));
+    assert_eq!(lost(Tale::new().acquires(C1, "ABC").at(500).releases(C1)), Some(0));
+    assert_eq!(lost(&mut Tale::new()), None);
+}
+
+#[test]
+fn votes_are_misjudged_until_the_next_report() {
+    let mut tale = Tale::new();
+    tale.acquires(C1, "ABCDE").at(500).knows(C1, "ABCDE", "ABCDE").at(1_000);
+    tale.ends_key(C1, "AB", KeyEnd::Evicted, Writer::Nobody).at(1_100).knows(C1, "BCDE", "BCDE");
+    tale.at(1_300).knows(C1, "CD", "CDE").at(1_400).releases(C1).at(2_000);
+    // Two nodes for 100 ms, B for 200 ms, and E for 100 ms.
+    assert_eq!(ms(&mut tale, Quantity::VotesMisjudged), Some(500));
+    assert_eq!(ms(Tale::new().acquires(C1, "ABC"), Quantity::VotesMisjudged), None);
+}
+
+#[test]
 fn overlaps_of_sections_are_added_up() {
     let mut tale = Tale::new();
     tale.acquires(C1, "ABC").enters(C1).at(100).enters(C2).at(300).leaves(C1);

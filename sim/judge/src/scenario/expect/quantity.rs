@@ -19,6 +19,13 @@ pub enum Quantity {
     WaitWithoutHolder,
     /// Time in which two leases or more were believed.
     BeliefOverlap,
+    /// Time in which a lease was believed and no majority of the nodes had its key.
+    BeliefWithoutMajority,
+    /// Leases that were reported as lost.
+    LeasesLost,
+    /// Time, summed over nodes, in which a client's last report on a lease that it watches was wrong
+    /// about a node.
+    VotesMisjudged,
     /// Time in which two sections or more were open.
     SectionOverlap,
     /// Time in which a section was open and its lease was not believed.
@@ -69,11 +76,14 @@ impl Bounds {
 
 impl Quantity {
     /// All quantities, in the order of reports.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 14] = [
         Self::GrantedAt,
         Self::LeaseKept,
         Self::WaitWithoutHolder,
         Self::BeliefOverlap,
+        Self::BeliefWithoutMajority,
+        Self::LeasesLost,
+        Self::VotesMisjudged,
         Self::SectionOverlap,
         Self::SectionWithoutLease,
         Self::SectionWithoutMajority,
@@ -91,6 +101,9 @@ impl Quantity {
             Self::LeaseKept => "lease-kept",
             Self::WaitWithoutHolder => "wait-without-holder",
             Self::BeliefOverlap => "belief-overlap",
+            Self::BeliefWithoutMajority => "belief-without-majority",
+            Self::LeasesLost => "leases-lost",
+            Self::VotesMisjudged => "votes-misjudged",
             Self::SectionOverlap => "section-overlap",
             Self::SectionWithoutLease => "section-without-lease",
             Self::SectionWithoutMajority => "section-without-majority",
@@ -106,7 +119,7 @@ impl Quantity {
     pub const fn unit(self) -> Unit {
         match self {
             Self::AttemptsPerLock | Self::CommandsPerLock => Unit::Thousandths,
-            Self::PollsInASecond | Self::Commands => Unit::Count,
+            Self::LeasesLost | Self::PollsInASecond | Self::Commands => Unit::Count,
             _ => Unit::Nanoseconds,
         }
     }
