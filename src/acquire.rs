@@ -81,7 +81,8 @@ impl<'a, W> Acquire<'a, W> {
         Self { redlock, what, options: Options::new(redlock.settings()) }
     }
 
-    /// Sets the time to live of the keys, instead of the client's TTL.
+    /// Sets the time to live of the keys, instead of the client's TTL: more than four node timeouts,
+    /// and at most `fleet_max_ttl`.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.options.ttl = ttl;
         self
@@ -106,7 +107,7 @@ impl<'a, W> Acquire<'a, W> {
     }
 
     /// Sets the minimum validity: a lease with no more than this left is not delivered. It must be
-    /// less than the TTL minus 1 % and 2 ms for drift.
+    /// less than the TTL minus the allowance for drift (1 % and 2 ms by default).
     pub fn min_validity(mut self, validity: Duration) -> Self {
         self.options.min_validity = Some(validity);
         self

@@ -216,16 +216,16 @@ impl Builder {
     /// Each node has one canary, without a time to live. A client that meets a node for the first
     /// time does not count its votes until the canary is as old as a quarantine (`fleet_max_ttl`
     /// plus drift), unless it was given a promise about the node. If the canary is deleted, clients
-    /// that know the node quarantine it at their next introduction, whatever the promise. So after
-    /// a deletion, or a change of the name in some clients only, these clients cannot lock for that
-    /// long; nothing worse happens. No lock can have this name.
+    /// that know the node quarantine it when it next identifies itself, whatever the promise. So
+    /// after a deletion, or a change of the name in some clients only, these clients cannot lock for
+    /// that long; nothing worse happens. No lock can have this name.
     pub fn canary_key(mut self, name: impl AsRef<[u8]>) -> Self {
         self.canary_key = name.as_ref().to_vec();
         self
     }
 
-    /// Verifies the node's identity with every vote: every SET is followed by a request for an
-    /// introduction, in the same write, and the vote counts only after the answer to it.
+    /// Verifies the node's identity with every vote: every SET is followed by a request for the
+    /// identity, in the same write, and the vote counts only after the answer to it.
     ///
     /// By default the request is sent only if the last one is more than a second old. A proxy can
     /// keep a connection open while the server behind it is replaced. Behind such a proxy, a server

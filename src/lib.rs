@@ -44,7 +44,7 @@
 //! | The client deletes and extends only the keys of its own attempt, however late a command arrives. | S3 `release-without-owner-check`, N3 `token-reused`, E10 `late-commands` |
 //! | An attempt that fails or is dropped releases every key that it may have set, including on nodes whose reply was lost. | N1 `reply-lost`, N2 `late-set`, L3 `failed-attempts-not-released` |
 //! | A lease ends at a deadline on a clock that counts sleep. Noticing the end needs no network. | C1 `client-wall-clock-set-back`, C8 `suspend-defeats-step-3` |
-//! | A restarted node cannot vote until every lease that it may have forgotten is over, unless you promise that it forgets nothing or that it restarts late ([`RestartGuard`]). | K3 `restart-without-persistence`, D2 `appendfsync-everysec` |
+//! | A restarted node cannot vote until every lease that it may have forgotten is over (*quarantine*), unless you promise that it forgets nothing or that it restarts late ([`RestartGuard`]). | K3 `restart-without-persistence`, D2 `appendfsync-everysec` |
 //! | The same holds for a node whose data was deleted, or that was demoted and promoted again: a key on the node, the canary, identifies its data set. Clients that knew the node quarantine it whatever you promise. Clients that start afterwards do so only under [`RestartGuard::Quarantine`]. A failover to a replica counts as a restart. | D14 `operator-deletes`, D12 `replica-within-redlock` |
 //! | A majority is a majority of the configured nodes, not of those that answer. | Q2 `two-of-five`, Q4 `connected-quorum` |
 //! | A failed extension leaves the lease unchanged. The number of extensions is limited. | E6 `failed-extension-unlocks`, E8 `unlimited-extension` |
@@ -63,7 +63,7 @@
 //! | nodes neither delete single live keys nor restore old ones: no eviction, no `DEL` by an operator, no disk that loses acknowledged writes | D13 `eviction`, D14 `operator-deletes`, D6 `lying-disk` |
 //! | your promise in [`RestartGuard`] is true, and no client exceeds `fleet_max_ttl` | K3 `restart-without-persistence`, D8 `delayed-restart` |
 //! | the nodes allow the client to have a canary ([`Builder::canary_key`]), and nobody else writes it; `repl-backlog-ttl` is 0 or at least a quarantine (`fleet_max_ttl` + 1 % + 2 ms). Otherwise data losses without a restart go unnoticed; [`Redlock::inspect`] warns of that | D12 `replica-within-redlock` |
-//! | within a second of the last introduction, no proxy redirects a connection to another server, and nobody deletes the data of a node that pushes nothing to the client (RESP2, a user without `client\|tracking`), unless every vote is verified ([`Builder::verify_every_vote`]) | K3 `restart-without-persistence` |
+//! | within a second after a node has identified itself, no proxy redirects a connection to another server, and nobody deletes the data of a node that pushes nothing to the client (RESP2, a user without `client\|tracking`), unless every vote is verified ([`Builder::verify_every_vote`]) | K3 `restart-without-persistence` |
 //! | all clients have the same list of nodes | Q4 `connected-quorum`, `two-lists-of-nodes` |
 //! | no server has two names in a list | Q6 `one-server-twice` |
 //! | no two clients draw the same random bytes, as on copies of one virtual machine | T1 `copied-machine` |
@@ -102,7 +102,7 @@
 //!
 //! | level | events |
 //! | --- | --- |
-//! | `warn` | a node that is unreachable or whose votes do not count, two nodes that are one server, the first extension that fails (also after one that succeeded), a lease that is lost; at [`Builder::build`], an even number of nodes and a `fleet_max_ttl` of an hour or more |
+//! | `warn` | a node that is unreachable or whose votes do not count, two nodes that are one server, the first extension of a lease that fails, or the first after a success, a lease that is lost; at [`Builder::build`], an even number of nodes and a `fleet_max_ttl` of an hour or more |
 //! | `info` | a node that can be reached again or whose votes count again, a lease that is extended again |
 //! | `debug` | attempts, leases, extensions, releases |
 //! | `trace` | commands and their replies |

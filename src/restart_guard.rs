@@ -7,8 +7,8 @@ pub enum RestartGuard {
     /// A restart loses no acknowledged write (`appendfsync always` on an honest disk): every
     /// restart of the node is safe.
     Durable,
-    /// A crashed node stays down for longer than `fleet_max_ttl` plus 1 % and 2 ms for drift
-    /// (specification, "delayed restart").
+    /// A crashed node stays down for longer than `fleet_max_ttl` plus drift (1 % and 2 ms by
+    /// default). The specification calls that "delayed restart".
     DelayedRestart,
     /// No promise. If the data set of a node is young, or its process has changed, its votes do not
     /// count until every lease that it may have forgotten is over.

@@ -9,8 +9,8 @@ use super::time::saturating_nanos;
 /// An acquisition that may wait sleeps until a server pushes that the lock's key has changed. Then
 /// it waits for a short random delay, and attempts unless another client has taken the lock
 /// meanwhile. An acquisition with a limit of attempts sleeps for a random delay between two
-/// attempts. Without randomness, two clients could split the nodes between them for ever (counterexample
-/// L1, L2).
+/// attempts. Without randomness, two clients could split the nodes between them for ever
+/// (counterexamples L1, L2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryDelay {
     /// Bound of the first random delays; raised to twice the observed round trip if that is longer.

@@ -105,8 +105,8 @@ impl AcquireError {
         self.kind
     }
 
-    /// Returns the name of the lock that was not acquired, of several locks, or of a semaphore's
-    /// permits. `None` with a single lock, and if no lock is at fault.
+    /// With several locks or a semaphore: returns the name of the lock that was not acquired. `None`
+    /// with a single lock, and if no lock is at fault.
     #[must_use]
     pub fn resource(&self) -> Option<&[u8]> {
         self.resource.as_ref().map(|name| &**name.0)
@@ -230,10 +230,10 @@ impl fmt::Display for AcquireError {
 impl std::error::Error for AcquireError {}
 
 /// Reason why work under the lock was not done, or was done partly without the lock. `L` is the reason
-/// for the loss; that of several locks names the lock.
+/// for the loss; with several locks it names the lock.
 ///
-/// It is an error whatever `T` is, so that `?` converts it into `Box<dyn Error>` and the like as long as
-/// `T` borrows nothing. [`WithError::map`] replaces a value that does, or that is of no use.
+/// Implements `Error` whatever `T` is. `?` converts it into `Box<dyn Error>` if `T` borrows nothing;
+/// [`WithError::map`] replaces a value that borrows.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WithError<T, L = LostReason> {

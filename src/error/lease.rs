@@ -13,13 +13,13 @@ use crate::votes::Votes;
 pub enum LostReason {
     /// The client was closed.
     Closed,
-    /// The deadline of the lease has passed, or is about to.
+    /// The deadline of the lease has passed, or [`Lease::check`](crate::Lease::check) was asked for
+    /// more time than is left.
     DeadlinePassed,
-    /// The deadline of the lease has passed, or is about to, because its keep-alive limit was
-    /// reached.
+    /// The lease reached its keep-alive limit.
     KeepAliveEnded,
-    /// The deadline of the lease has passed, or is about to, because too few nodes confirmed the
-    /// last keep-alive extension in time.
+    /// The deadline of the lease has passed, because too few nodes confirmed the last keep-alive
+    /// extension in time.
     KeepAliveFailed,
     /// So many nodes have lost the key that another client can get a majority.
     KeysGone,
