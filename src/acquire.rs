@@ -89,6 +89,7 @@ impl<'a, W> Acquire<'a, W> {
     }
 
     /// Limits the time for retries: no attempt begins later than `wait` after the first poll.
+    /// Replaces [`Acquire::attempts`].
     pub fn wait(mut self, wait: Duration) -> Self {
         self.options.stop = Stop::Wait(wait);
         self
@@ -100,7 +101,7 @@ impl<'a, W> Acquire<'a, W> {
         self
     }
 
-    /// Limits the number of attempts, however long they take.
+    /// Limits the number of attempts, however long they take. Replaces [`Acquire::wait`].
     pub fn attempts(mut self, attempts: u32) -> Self {
         self.options.stop = Stop::Attempts(attempts);
         self

@@ -126,7 +126,7 @@ impl Lease {
         self.driver().check_confirmed(self.lock, need)
     }
 
-    /// Returns a future that is ready when the lease is over.
+    /// Returns a future that is ready when the lease is over or released.
     ///
     /// - The deadline needs no network. While this process runs, the future is ready before any key
     ///   of a counted vote can expire; after a pause, it is ready at the next poll.
