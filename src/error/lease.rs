@@ -13,13 +13,14 @@ use crate::votes::Votes;
 pub enum LostReason {
     /// The client was closed.
     Closed,
-    /// The deadline of the lease has passed, or [`Lease::check`](crate::Lease::check) was asked for
-    /// more time than is left.
+    /// The deadline of the lease has passed, or is at most 2 ms away. Also returned by
+    /// [`Lease::check`](crate::Lease::check) if no more than the needed time is left.
     DeadlinePassed,
-    /// The lease reached its keep-alive limit.
+    /// The deadline of the lease has passed, or is about to, because its keep-alive limit was
+    /// reached.
     KeepAliveEnded,
-    /// The deadline of the lease has passed, because too few nodes confirmed the last keep-alive
-    /// extension in time.
+    /// The deadline of the lease has passed, or is about to, because too few nodes confirmed the
+    /// last keep-alive extension in time.
     KeepAliveFailed,
     /// So many nodes have lost the key that another client can get a majority.
     KeysGone,
