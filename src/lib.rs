@@ -102,7 +102,7 @@
 //!
 //! | level | events |
 //! | --- | --- |
-//! | `warn` | a node that is unreachable or whose votes do not count, two nodes that are one server, the first extension of a lease that fails, or the first after a success, a lease that is lost; at [`Builder::build`], an even number of nodes and a `fleet_max_ttl` of an hour or more |
+//! | `warn` | a node that is unreachable or whose votes do not count, two nodes that are one server, an extension that fails if the one before did not, a lease that is lost; at [`Builder::build`], an even number of nodes and a `fleet_max_ttl` of an hour or more |
 //! | `info` | a node that can be reached again or whose votes count again, a lease that is extended again |
 //! | `debug` | attempts, leases, extensions, releases |
 //! | `trace` | commands and their replies |
