@@ -166,12 +166,12 @@ impl Default for Run {
 #[derive(Args, Debug)]
 pub(super) struct Replay {
     /// Scenario (NAME), case (NAME::CASE) or file
-    #[arg(value_name = "NAME[::CASE]")]
+    #[arg(value_name = "NAME[::CASE]|PATH")]
     pub(super) which: String,
     /// Seed of the run
     #[arg(long, value_name = "N", value_parser = whole::<u64>(0, u64::MAX - 1), allow_negative_numbers = true)]
     pub(super) seed: u64,
-    /// Engine of the runs
+    /// Engine of the run
     #[arg(long, default_value_t, value_name = "ENGINE", value_parser = engines())]
     pub(super) engine: Engine,
     #[command(flatten)]
@@ -198,7 +198,7 @@ pub(super) struct Check {
 
 #[derive(Args, Debug)]
 pub(super) struct Explore {
-    /// Lock client that every client of a plan runs
+    /// Subject of every client of a plan; `scenarios/README.md` lists the subjects
     #[arg(long, value_name = "NAME", default_value = "redlock")]
     pub(super) subject: String,
     /// Engine of the runs; `turmoil` runs `redlock` alone

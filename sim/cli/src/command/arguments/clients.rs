@@ -66,7 +66,7 @@ pub(in crate::command) struct Drive {
     /// Longest time of a run, counted from its time 0; a run ends earlier if all workers have ended
     #[arg(long = "for", value_name = "DURATION")]
     pub(in crate::command) limit: Option<Span>,
-    /// A worker that runs for longer than this counts as hung; counted from the end of `--for`, if given
+    /// A worker that still runs this long after its start counts as hung; `--for` is added to it
     #[arg(long, value_name = "DURATION", default_value = "60s")]
     pub(in crate::command) timeout: Span,
     /// Server that the masters simulate; the scenario's if not given
@@ -89,7 +89,7 @@ pub(in crate::command) struct Init {
     /// Language of the worker
     #[arg(long, value_enum, value_name = "LANGUAGE")]
     pub(in crate::command) client: Language,
-    /// Root of the repository
+    /// Root of your repository
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(in crate::command) dir: PathBuf,
 }

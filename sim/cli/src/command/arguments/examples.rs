@@ -7,7 +7,8 @@ Examples:
   redlock-sim replay node-clock-jump --seed 0    explain one run
 
 Exit codes:
-  0 every expectation met, 1 an expectation failed, 2 wrong usage, invalid file or unwritable reports,
+  0 every expectation met, 1 an expectation failed,
+  2 wrong usage, invalid file or unwritable reports,
   3 inconclusive, 4 nothing selected, 5 nondeterminism, 70 internal error";
 
 pub(super) const RUN_EXAMPLES: &str = "\
@@ -34,7 +35,9 @@ Examples:
 
 pub(super) const MERGE_EXAMPLES: &str = "\
 Examples:
-  redlock-sim run --shard 1/2 --out one; redlock-sim run --shard 2/2 --out two; redlock-sim merge one two
+  redlock-sim run --shard 1/2 --out parts
+  redlock-sim run --shard 2/2 --out parts
+  redlock-sim merge parts
   SHARDS=64 redlock-sim run --shard-from-env --out shared/; redlock-sim merge shared/
 
 Exit codes:
@@ -67,8 +70,9 @@ Examples:
   redlock-sim serve ./three-clocks-jump.toml --profile valkey-9";
 
 pub(super) const DRIVE_EXAMPLES: &str = "\
-The command of a worker may contain {client}, {nodes} (HOST:PORT, comma-separated), {observer}, {resource},
-{ttl-ms}, {seed} and {scenario}. Its environment has the same as DRIVE_CLIENT, DRIVE_NODES and so on.
+The command of a worker may contain {client}, {nodes} (HOST:PORT, comma-separated), {observer},
+{resource}, {ttl-ms}, {seed} and {scenario}. Its environment has the same values as DRIVE_CLIENT,
+DRIVE_NODES, DRIVE_OBSERVER, DRIVE_RESOURCE, DRIVE_TTL_MS, DRIVE_SEED and DRIVE_SCENARIO.
 
 Examples:
   redlock-sim drive ./scenarios/ --worker 'python3 worker.py {client}'
