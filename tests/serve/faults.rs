@@ -87,7 +87,7 @@ fn unsupported_faults_are_refused_by_name() {
         (
             "[[fault]]\nid = \"f\"\nat = { client = \"c1\", before = \"t1\" }\n\
              clock-jump = { host = \"A\", by = \"1s\" }",
-            "a point that masters do not see",
+            "a step that masters do not see",
         ),
     ] {
         let refused = Fleet::start(&setup(scenario(faults))).err().unwrap();

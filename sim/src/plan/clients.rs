@@ -117,7 +117,7 @@ pub(crate) fn probe_ops() -> Vec<PlannedOp> {
 pub(super) fn subjects(scenario: &Scenario) -> Result<IdVec<ClientId, Kind>, Unplannable> {
     let subject = |client: &Client| match client.subject.as_str() {
         WORKER => {
-            let what = "the subject `worker`: `serve` puts such clients under test";
+            let what = "the subject `worker`: `drive` and `serve` put such clients under test";
             Err(Unplannable(String::from(what)))
         }
         name => {

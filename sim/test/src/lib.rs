@@ -8,7 +8,7 @@
 //! async fn worker(host: Host) {
 //!     // … take the lock with your client, over `host.connect`, then:
 //!     let section = host.enter("the value of my keys");
-//!     // … use what the lock guards, release the lock.
+//!     // … use what the lock guards, leave, and release the lock:
 //!     drop(section);
 //! }
 //!
@@ -18,8 +18,8 @@
 //! `cargo test` then plays every case of every scenario in the folder with the seeds 0 to 19. Each
 //! case is a test with its own name, `scenario` or `scenario::case`; all options of `cargo test` work.
 //! A test fails if the expectations of its scenario are not met, with the story of what happened, and
-//! writes the page that shows it. The first seed is played twice: a run that is not the same again is
-//! an error of the worker's, too. `REDLOCK_SEEDS=7..8` plays other seeds.
+//! writes the page that shows it. The first seed is played twice: if the runs differ, the test fails,
+//! because the worker depends on more than its host. `REDLOCK_SEEDS=7..8` plays other seeds.
 //!
 //! The scenarios are those that `redlock-sim drive` can play, in the same format, and runs are judged
 //! by the same rules: by what the masters saw, and by what workers reported.

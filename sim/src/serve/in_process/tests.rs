@@ -259,14 +259,14 @@ fn a_master_dies_before_it_executes_a_set() {
 }
 
 #[test]
-fn a_point_that_masters_do_not_see_is_refused() {
+fn a_step_that_masters_do_not_see_is_refused() {
     let rest = "[[fault]]\nid = \"gc\"\nat = { client = \"c1\", before = \"t1\" }\nlasts = \"4s\"\n\
                 pause = { host = \"c1\" }\n";
     let refused = play(&case(rest), 0, &trusting).map(drop).map_err(|it| it.to_string());
     assert_eq!(
         refused,
         Err(String::from(
-            "the engine `serve` does not support a point that masters do not see: `before` can be \
+            "the engine `serve` does not support a step that masters do not see: `before` can be \
              `execute`, `reply` or `t2` (the fault `gc`)"
         ))
     );
