@@ -81,7 +81,7 @@ impl Host {
 
     /// Reports that the worker enters its section: from now on it uses what the lock guards, until the
     /// returned value is dropped. `token` is the value of the client's keys, which identifies the
-    /// attempt, or an integer: a fencing token, which `fenced-order` judges.
+    /// attempt. An integer that is no key's value is a fencing token, which `fenced-order` judges.
     ///
     /// # Panics
     ///
