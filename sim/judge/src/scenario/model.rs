@@ -93,7 +93,7 @@ pub struct CaseSpec {
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, serde_json::Value>"))]
     pub set: BTreeMap<String, toml::Value>,
-    /// Expectations that replace the base scenario's.
+    /// Expectations in place of the base's; without them every property is expected to hold.
     #[serde(default)]
     pub expect: Expectations,
     /// Paths, each with a list of values. Every combination of values is a case of its own.
