@@ -261,8 +261,8 @@ pub(crate) fn failure(case: &Case, failure: &Failure) -> String {
             format!("the run of seed {seed} panicked: {message}")
         }
         Failure::Incomplete { why } => why.clone(),
-        Failure::NothingHappened => {
-            String::from("no client asked for the lock in any run: add a step `acquire`")
-        }
+        Failure::NothingHappened => String::from(
+            "no client asked for the lock in any run: add a step `acquire`, or let the workers lock",
+        ),
     }
 }
