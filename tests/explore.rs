@@ -152,9 +152,10 @@ fn unusable_figures_are_refused() {
     assert!(
         text(&refused.get_output().stderr).contains("no figures can be read from missing.json")
     );
-    let refused = explore(&["--plans", "1", "--figures", "missing/folder.json"]);
+    let refused = explore(&["--plans", "1", "--figures", "good.json/inside.json"]);
     let printed = text(&refused.get_output().stderr);
-    assert!(printed.contains("figures cannot be written to missing/folder.json"), "{printed}");
+    assert!(printed.contains("figures cannot be written to good.json/inside.json"), "{printed}");
+    assert!(folder.join("reports/explore.json").exists(), "what was found is stored");
 }
 
 #[test]

@@ -117,10 +117,15 @@ error: no scenario has the tag `nothing` (./scenarios)
         &["replay", "clock-jump", "--seed", "-1"],
         &["replay", "clock-jump"],
         &["explore", "--engine", "turmoil", "--subject", "unique-id"],
+        &["serve", "--resource", ""],
         &["explain"],
     ] {
         redlock_sim(&folder, arguments).code(2);
     }
+    redlock_sim(&folder, &["check", "nothing.jsonl.gz"]).code(2).stderr_eq(str![[r#"
+nothing.jsonl.gz: cannot be read: No such file or directory (os error 2)
+
+"#]]);
     redlock_sim(&folder, &["gate"]).code(2).stderr_eq(str![[r#"
 error: there is no file reports/results.json
   = help: `redlock-sim run` writes `reports/results.json`

@@ -85,10 +85,11 @@ pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
         return store_part(out, part, &plan, (tally, found), !is_interrupted);
     }
     let least = if is_interrupted { Exit::Inconclusive } else { Exit::Met };
+    let exit = report(&arguments.out.out, &plan, (&tally, found, baseline), least)?;
     if let (Some(path), false) = (&arguments.figures, is_interrupted) {
         figures::write(path, &plan, &tally.figures)?;
     }
-    report(&arguments.out.out, &plan, (&tally, found, baseline), least)
+    Ok(exit)
 }
 
 /// Returns what the arguments ask for.
@@ -234,8 +235,8 @@ const fn engine_of(engine: Engine) -> &'static str {
 fn tell(plan: &Plan, tally: &Tally, kept: &[Kept]) {
     let simulated_h = tally.simulated_ns / 3_600_000_000_000;
     say(format_args!(
-        "{} plans, {} distinct histories, {simulated_h} h of simulated time",
-        tally.plans,
+        "{}, {} distinct histories, {simulated_h} h of simulated time",
+        count(tally.plans, "plan"),
         tally.distinct_histories(),
     ));
     if tally.panicked > 0 {

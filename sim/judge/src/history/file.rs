@@ -66,12 +66,12 @@ pub struct Stored {
 
 /// Error for a file that is not a complete history, with the first offending line.
 #[derive(Debug, thiserror::Error)]
-#[error("{file}:{line}: {problem}")]
+#[error("{file}{}: {problem}", line.map(|line| format!(":{line}")).unwrap_or_default())]
 pub struct ReadError {
     /// Name of the file.
     pub file: String,
-    /// Number of the line, from 1.
-    pub line: usize,
+    /// Number of the line, from 1; `None` if the file cannot be read at all.
+    pub line: Option<usize>,
     /// The problem with the line.
     #[source]
     pub problem: Problem,
@@ -171,7 +171,7 @@ pub fn read_path(path: &Path) -> Result<Stored, ReadError> {
     let name = path.display().to_string();
     match File::open(path) {
         Ok(file) => read(BufReader::new(file), &name),
-        Err(error) => Err(ReadError { file: name, line: 1, problem: error.into() }),
+        Err(error) => Err(ReadError { file: name, line: None, problem: error.into() }),
     }
 }
 
@@ -186,7 +186,7 @@ pub fn read(mut source: impl BufRead, name: &str) -> Result<Stored, ReadError> {
             read_text(BufReader::new(MultiGzDecoder::new(source)), name)
         }
         Ok(_) => read_text(source, name),
-        Err(error) => Err(ReadError { file: name.to_owned(), line: 1, problem: error.into() }),
+        Err(error) => Err(ReadError { file: name.to_owned(), line: None, problem: error.into() }),
     }
 }
 
@@ -194,7 +194,7 @@ fn read_text(source: impl BufRead, name: &str) -> Result<Stored, ReadError> {
     let mut lines = Lines { source, line: 0, bytes: Vec::new() };
     read_lines(&mut lines).map_err(|problem| ReadError {
         file: name.to_owned(),
-        line: lines.line.max(1),
+        line: Some(lines.line.max(1)),
         problem,
     })
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use lock_judge::scenario::{SeedRange, Span};
 use redis_sim::profile::{PROFILES, Profile};
@@ -29,7 +29,7 @@ pub(in crate::command) struct Serve {
     #[arg(long, value_name = "NAME", value_parser = profiles())]
     pub(in crate::command) profile: Option<&'static Profile>,
     /// Name of the lock's key, which may follow a prefix; the scenario's if not given
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub(in crate::command) resource: Option<String>,
     /// Stop this long after the run starts, or earlier if the observer receives END
     #[arg(long = "for", value_name = "DURATION")]
