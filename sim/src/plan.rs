@@ -10,7 +10,7 @@ mod script;
 mod strike;
 
 use lock_judge::history::{ClientId, FaultId, HostId, Id, NodeId};
-use lock_judge::ids::{IdVec, ServerId, StrikeId};
+use lock_judge::ids::{IdVec, ResourceId, ServerId, StrikeId};
 use lock_judge::scenario::{
     At, Case, Client, Fault, FaultKind, Hold, Scenario, SpanRange, Start, Step,
 };
@@ -45,9 +45,9 @@ pub(crate) struct Plan {
     pub(crate) servers: IdVec<ServerId, PlannedServer>,
     /// Number of nodes.
     pub(crate) node_count: usize,
-    /// Nodes that each client and the probe lock on, in the order of the client's list.
+    /// Nodes that each client and each probe lock on, in the order of the client's list.
     members: IdVec<ClientId, Vec<NodeId>>,
-    /// Client on whose host each client and the probe run: another only for a further task.
+    /// Client on whose host each client and each probe run: another only for a further task.
     processes: IdVec<ClientId, ClientId>,
     originals: IdVec<ClientId, ClientId>,
     /// Wall-clock offset and rate of each host.
@@ -60,13 +60,13 @@ pub(crate) struct Plan {
     pub(crate) has_faults: bool,
     pub(crate) has_points: bool,
     pub(crate) warm: bool,
-    /// The lock's key, the same on every node.
-    pub(crate) key: Vec<u8>,
-    /// Key of the fencing counter beside it.
+    /// The key of each lock, the same on every node.
+    keys: IdVec<ResourceId, Vec<u8>>,
+    /// Key of the fencing counter beside the first.
     pub(crate) counter_key: Vec<u8>,
     /// Longest time after the end of the last client in which its remaining messages may arrive.
     pub(crate) grace_ns: u64,
-    /// Longest time that the probe may try.
+    /// Longest time that the probes may try.
     pub(crate) probe_patience_ns: u64,
     /// Latest end of a run.
     pub(crate) end_ns: u64,
@@ -106,13 +106,13 @@ impl Plan {
             subjects,
             servers: planned_servers(&scenario, &faults),
             node_count: scenario.cluster.nodes.len(),
-            members: (0..=scenario.clients.len())
+            members: (0..scenario.client_count())
                 .map(|client| scenario.members(ClientId::at(client)))
                 .collect(),
-            processes: (0..=scenario.clients.len())
+            processes: (0..scenario.client_count())
                 .map(|client| scenario.process(ClientId::at(client)))
                 .collect(),
-            originals: (0..=scenario.clients.len())
+            originals: (0..scenario.client_count())
                 .map(|client| scenario.original(ClientId::at(client)))
                 .collect(),
             clocks: planned_clocks(&scenario),
@@ -122,7 +122,10 @@ impl Plan {
             has_faults: scenario.faults.iter().any(|fault| fault.enabled),
             has_points: faults.values().any(|it| matches!(it.begin, Begin::Before { .. })),
             warm: scenario.cluster.connections == Start::Warm,
-            key: scenario.lock.resource.clone().into_bytes(),
+            keys: scenario
+                .resource_ids()
+                .map(|resource| scenario.resource_name(resource).as_bytes().to_vec())
+                .collect(),
             counter_key: format!("{}:counter", scenario.lock.resource).into_bytes(),
             grace_ns: 2 * (4 * timeout_ns).max(500_000_000) + 2_000_000_000,
             probe_patience_ns: 3 * fleet_ns + 5_000_000_000,
@@ -180,9 +183,21 @@ impl Plan {
         NodeId::first(self.node_count)
     }
 
-    /// Returns the probe.
+    /// Returns the first probe, which names the process of all.
     pub(crate) fn probe(&self) -> ClientId {
         self.scenario.probe()
+    }
+
+    /// Returns the key of the lock on `resource`.
+    #[inline]
+    pub(crate) fn key(&self, resource: ResourceId) -> &[u8] {
+        &self.keys[resource]
+    }
+
+    /// Returns the resource of the lock whose key is `key`, if it is a lock's.
+    #[inline]
+    pub(crate) fn resource_at(&self, key: &[u8]) -> Option<ResourceId> {
+        self.keys.iter().find(|(_, own)| **own == *key).map(|(resource, _)| resource)
     }
 
     /// Returns the client whose random numbers a client draws.

@@ -29,6 +29,16 @@ pub enum StoreRequest {
     },
 }
 
+impl StoreRequest {
+    /// Returns the attempt of the lease that the sender holds or held.
+    #[must_use]
+    pub const fn attempt(&self) -> AttemptId {
+        match *self {
+            Self::Read { attempt, .. } | Self::Write { attempt, .. } => attempt,
+        }
+    }
+}
+
 /// Result of one message to the resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {

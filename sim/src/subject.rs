@@ -28,6 +28,7 @@ pub(crate) use redlock::settlement;
 pub use redlock::{RedlockClient, token_of};
 
 use lock_judge::history::{ClockKind, Refusal};
+use lock_judge::ids::ResourceId;
 use redlock_protocol::Votes;
 
 /// A lock client in a scenario. The host reports events to the subject and carries out the actions
@@ -161,11 +162,11 @@ impl Subject {
         }
     }
 
-    /// Reports a node's push on a connection: the lock's key has changed. Only the production client
+    /// Reports a node's push on a connection: the key of `resource` has changed. Only the production client
     /// listens for changes.
-    pub fn handle_key_changed(&mut self, route: Route, now: Now) {
+    pub fn handle_key_changed(&mut self, route: Route, resource: ResourceId, now: Now) {
         if let Self::Redlock(it) = self {
-            it.handle_key_changed(route, now);
+            it.handle_key_changed(route, resource, now);
         }
     }
 

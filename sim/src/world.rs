@@ -88,7 +88,10 @@ impl World {
             clocks: Clocks::default(),
             cluster: Cluster::new(&plan),
             clients: Clients::new(plan.scenario.clients.len() + 1),
-            resource: ProtectedResource::new(plan.scenario.store.checks),
+            resource: ProtectedResource::new(
+                plan.scenario.store.checks,
+                plan.scenario.resource_ids().len(),
+            ),
             faults: FaultSchedule::default(),
             recorder: Recorder::new(Oracle::new(&plan.scenario, unjudged)),
             wire: None,

@@ -17,8 +17,11 @@ pub use self::table::{IdVec, PerClient, PerHost, PerNode};
 /// Maximum number of nodes of a scenario.
 pub const NODES_MAX: usize = 9;
 
-/// Maximum number of clients of a scenario, not counting the probe.
+/// Maximum number of clients of a scenario, not counting the probe of the first resource.
 pub const CLIENTS_MAX: usize = 64;
+
+/// Maximum number of resources of a scenario. Each has a probe.
+pub const RESOURCES_MAX: usize = 8;
 
 /// Maximum number of faults of a scenario.
 pub const FAULTS_MAX: usize = 256;
@@ -80,7 +83,7 @@ ids! {
     NodeId(u8);
     /// A server: first the server that each node begins with, then the replicas.
     ServerId(u8);
-    /// A client; the identity after the last client's is the probe's.
+    /// A client; the identities after the last client's are the probes', one for each resource.
     ClientId(u8);
     /// A host: first those of the nodes, then those of the clients and of the probe, then the
     /// protected resource, then those of the replicas.
@@ -93,6 +96,9 @@ ids! {
     FaultId(u16);
     /// An extension of a lease, from 1 in the order in which they began.
     RoundId(u16);
+    /// A resource that clients lock: a key of its own on every node, and a register of its own that
+    /// the lock protects.
+    ResourceId(u8);
     /// A write to the protected resource, in the order of sending.
     WriteId(u32);
     /// A fault at one of its hosts: a fault on a group of hosts strikes each of them.

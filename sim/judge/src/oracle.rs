@@ -1,12 +1,14 @@
 //! Judges histories. The oracle reads only the history and the scenario.
 //!
-//! An [`Oracle`] is an online fold over the events of one run. Each property has a file of its own,
-//! and the quantities are measured under `measures`.
+//! An [`Oracle`] is an online fold over the events of one run: one for each lock of the scenario, and
+//! their verdicts joined. Each property has a file of its own, and the quantities are measured under
+//! `measures`.
 
 mod beliefs;
 mod believing;
 mod blame;
 mod client_rates;
+mod connections;
 mod continuity;
 mod counters;
 mod deadlock_free;
@@ -15,8 +17,8 @@ mod extension;
 mod facts;
 mod fault_tolerant;
 mod fenced_order;
-mod fold;
 mod ground;
+mod joined;
 mod key_losses;
 mod keys;
 mod leases;
@@ -24,6 +26,7 @@ mod measured;
 mod measures;
 mod mutual_exclusion;
 mod no_lost_update;
+mod one_lock;
 mod overlaps;
 mod owner_only;
 mod processes;
@@ -46,51 +49,23 @@ pub use measured::Measured;
 pub use sound_loss::LOSS_MARGIN_NS;
 pub use verdict::{Blame, Blamed, Judgement, Verdicts, Violation};
 
-use self::continuity::Continuity;
-use self::deadlock_free::DeadlockFree;
-use self::exclusive_section::ExclusiveSection;
-use self::facts::Facts;
-use self::fault_tolerant::FaultTolerant;
-use self::fenced_order::FencedOrder;
-use self::measures::Measures;
-use self::no_lost_update::NoLostUpdate;
-use self::owner_only::OwnerOnly;
-use self::section_within_lease::SectionWithinLease;
-use self::sound_grant::SoundGrant;
-use self::sound_loss::SoundLoss;
-use self::sound_refusal::SoundRefusal;
-use self::sound_votes::SoundVotes;
-use self::tidy::Tidy;
-use self::writes::Writes;
-use crate::history::{Event, EventKind, FaultIds, HostId, NodeId};
+use self::joined::{joined_measured, joined_verdicts};
+use self::one_lock::OneLock;
+use crate::history::{Event, FaultIds};
 use crate::scenario::{Property, Scenario};
 
 /// Online fold over the events of one run.
 ///
 /// Expects the events in order. Ignores events about hosts, nodes or attempts that the scenario
 /// cannot have. Treats an event that is earlier than the one before as simultaneous with it.
+///
+/// Each lock of the scenario is judged by itself, from the events about its clients and those about
+/// every lock. A property is violated if one lock violates it.
 #[derive(Debug)]
 pub struct Oracle {
     unjudged: Vec<Property>,
-    counters: Counters,
-    faults_begun: FaultIds,
-    measures: Measures,
-    /// In a box, because an oracle is moved several times before a run begins.
-    facts: Box<Facts>,
-    writes: Writes,
-    exclusive_section: ExclusiveSection,
-    section_within_lease: SectionWithinLease,
-    sound_grant: SoundGrant,
-    owner_only: OwnerOnly,
-    continuity: Continuity,
-    no_lost_update: NoLostUpdate,
-    fenced_order: FencedOrder,
-    tidy: Tidy,
-    deadlock_free: DeadlockFree,
-    fault_tolerant: FaultTolerant,
-    sound_refusal: SoundRefusal,
-    sound_loss: SoundLoss,
-    sound_votes: SoundVotes,
+    /// In the order of the resources; at least one.
+    locks: Vec<OneLock>,
 }
 
 impl Oracle {
@@ -102,123 +77,35 @@ impl Oracle {
     /// If the scenario has more nodes or clients than a valid scenario may have.
     #[must_use]
     pub fn new(scenario: &Scenario, unjudged: &[Property]) -> Self {
-        Self {
-            unjudged: unjudged.to_vec(),
-            counters: Counters::default(),
-            faults_begun: FaultIds::EMPTY,
-            measures: Measures::new(),
-            facts: Box::new(Facts::new(scenario)),
-            writes: Writes::new(),
-            exclusive_section: ExclusiveSection::new(),
-            section_within_lease: SectionWithinLease::new(),
-            sound_grant: SoundGrant::default(),
-            owner_only: OwnerOnly::default(),
-            continuity: Continuity::new(),
-            no_lost_update: NoLostUpdate::new(),
-            fenced_order: FencedOrder::new(),
-            tidy: Tidy::new(),
-            deadlock_free: DeadlockFree::new(),
-            fault_tolerant: FaultTolerant::default(),
-            sound_refusal: SoundRefusal::default(),
-            sound_loss: SoundLoss::new(),
-            sound_votes: SoundVotes::new(),
-        }
+        let locks = scenario.resource_ids().map(|resource| OneLock::new(scenario, resource));
+        Self { unjudged: unjudged.to_vec(), locks: locks.collect() }
     }
 
     /// Prepares the oracle for another run and keeps its allocations.
     pub fn reset(&mut self) {
-        self.counters = Counters::default();
-        self.faults_begun = FaultIds::EMPTY;
-        self.measures.reset();
-        self.facts.reset();
-        self.writes.reset();
-        self.exclusive_section.reset();
-        self.section_within_lease.reset();
-        self.sound_grant.reset();
-        self.owner_only.reset();
-        self.continuity.reset();
-        self.no_lost_update.reset();
-        self.fenced_order.reset();
-        self.tidy.reset();
-        self.deadlock_free.reset();
-        self.fault_tolerant.reset();
-        self.sound_refusal.reset();
-        self.sound_loss.reset();
-        self.sound_votes.reset();
+        self.locks.iter_mut().for_each(OneLock::reset);
     }
 
     /// Folds in the next event.
     pub fn observe(&mut self, event: &Event) {
-        if event.at_ns > self.facts.now_ns {
-            self.section_within_lease.passes(&self.facts, event.at_ns);
-            self.measures.passes(&self.facts, event.at_ns);
-            self.facts.now_ns = event.at_ns;
+        if let [only] = &mut self.locks[..] {
+            return only.observe(event);
         }
-        self.measures.observe(&self.facts, &event.kind);
-        match event.kind {
-            EventKind::Written { .. }
-            | EventKind::Executed { .. }
-            | EventKind::Delivered { .. }
-            | EventKind::KeyEnded { .. }
-            | EventKind::KeyReturned { .. } => self.observe_command(&event.kind),
-            EventKind::Clock { host, clock, local_ns, rate_ppb } => {
-                self.facts.clock(host, clock, local_ns, rate_ppb);
+        let concerned = event.kind.client_concerned();
+        for lock in &mut self.locks {
+            match concerned {
+                Some(client) if !lock.is_used_by(client) => lock.observe_neighbour(event),
+                _ => lock.observe(event),
             }
-            EventKind::Stopped { host, .. }
-            | EventKind::Continued { host }
-            | EventKind::Killed { host, .. } => self.observe_process(host, &event.kind),
-            EventKind::NodeUp { node, .. }
-            | EventKind::NodeDown { node, .. }
-            | EventKind::NodeStalled { node }
-            | EventKind::NodeUnstalled { node } => self.observe_node(node, &event.kind),
-            EventKind::FaultBegan { fault } => {
-                self.faults_begun.insert(fault);
-                self.facts.reach.fault_began(fault, self.facts.now_ns);
-                self.sound_refusal.fault_began();
-                self.tidy.reconsider_all(&self.facts);
-            }
-            EventKind::FaultEnded { fault } => {
-                self.facts.reach.fault_ended(fault, self.facts.now_ns);
-                self.tidy.reconsider_all(&self.facts);
-            }
-            EventKind::Eligible { client, node, from_local_ns } => {
-                self.facts.eligible(client, node, from_local_ns);
-            }
-            EventKind::Healed { .. } => self.deadlock_free.healed(&self.facts),
-            EventKind::FailedOver { node, host } => {
-                self.facts.failed_over(node, host);
-                self.tidy.reconsider_all(&self.facts);
-            }
-            EventKind::Ended => {}
-            _ => self.observe_attempt(&event.kind),
         }
     }
 
-    /// Returns the verdicts. Call it after [`EventKind::Ended`] has been observed.
+    /// Returns the verdicts. Call it after [`Ended`](crate::history::EventKind::Ended) has been
+    /// observed.
     #[must_use]
     pub fn finish(&mut self) -> Verdicts {
-        self.facts.beliefs.finish(self.facts.now_ns);
-        let facts = &self.facts;
-        let mut verdicts = Verdicts::default();
-        for property in Property::ALL {
-            let found = match property {
-                Property::MutualExclusion => mutual_exclusion::judge(facts),
-                Property::ExclusiveSection => self.exclusive_section.judge(facts),
-                Property::SectionWithinLease => self.section_within_lease.judge(),
-                Property::SoundGrant => self.sound_grant.judge(),
-                Property::OwnerOnly => self.owner_only.judge(),
-                Property::Continuity => self.continuity.judge(),
-                Property::NoLostUpdate => self.no_lost_update.judge(),
-                Property::FencedOrder => self.fenced_order.judge(),
-                Property::Tidy => self.tidy.judge(facts),
-                Property::DeadlockFree => self.deadlock_free.judge(facts),
-                Property::FaultTolerant => self.fault_tolerant.judge(facts),
-                Property::SoundRefusal => self.sound_refusal.judge(facts),
-                Property::SoundLoss => self.sound_loss.judge(facts),
-                Property::SoundVotes => self.sound_votes.judge(facts),
-            };
-            verdicts.set(property, blame::of_copies(facts, found));
-        }
+        let found = self.locks.iter_mut().map(OneLock::finish).reduce(joined_verdicts);
+        let mut verdicts = found.unwrap_or_default();
         for &property in &self.unjudged {
             verdicts.set(property, Judgement::Unjudged);
         }
@@ -228,60 +115,27 @@ impl Oracle {
     /// Returns the counts of events of the run.
     #[must_use]
     pub fn counters(&self) -> Counters {
-        self.counters
+        let mut counters = Counters::default();
+        self.locks.iter().for_each(|lock| counters.add(&lock.counters()));
+        counters
     }
 
     /// Returns the faults that began.
     #[must_use]
     pub fn faults_begun(&self) -> FaultIds {
-        self.faults_begun
+        self.locks.first().map_or(FaultIds::EMPTY, OneLock::faults_begun)
     }
 
     /// Returns the quantities of the run.
     #[must_use]
     pub fn measured(&self) -> Measured {
-        self.measures.measured()
+        self.locks.iter().map(OneLock::measured).reduce(joined_measured).unwrap_or_default()
     }
 
     /// Returns the time until which an otherwise idle run must last so that the keys left on nodes
     /// are judged; `None` if no such key is left.
     #[must_use]
     pub fn must_last_until_ns(&self) -> Option<u64> {
-        self.tidy.overdue_from_ns()
-    }
-
-    fn observe_process(&mut self, host: HostId, kind: &EventKind) {
-        let facts = &mut self.facts;
-        for client in facts.setting.clients_on(host).iter() {
-            match kind {
-                EventKind::Stopped { .. } => facts.stopped(client),
-                EventKind::Continued { .. } => facts.continued(client),
-                _ => {
-                    self.sound_loss.killed(facts, client);
-                    self.sound_votes.killed(facts, client);
-                    facts.processes.killed(client);
-                    facts.beliefs.end_all_of(host, facts.now_ns);
-                    self.exclusive_section.killed(facts, client);
-                    self.section_within_lease.killed(client);
-                    self.deadlock_free.killed(facts);
-                }
-            }
-        }
-        self.tidy.reconsider_all(&self.facts);
-    }
-
-    fn observe_node(&mut self, node: NodeId, kind: &EventKind) {
-        let facts = &mut self.facts;
-        if !facts.setting.has_node(node) {
-            return;
-        }
-        match kind {
-            EventKind::NodeUp { incarnation: 0, .. } if facts.now_ns == 0 => {}
-            EventKind::NodeUp { .. } => facts.restarted(node),
-            EventKind::NodeDown { .. } => facts.reach.node_down(node),
-            EventKind::NodeStalled { .. } => facts.reach.node_stalled(node),
-            _ => facts.reach.node_unstalled(node, facts.now_ns),
-        }
-        self.tidy.reconsider(&self.facts, node);
+        self.locks.iter().filter_map(OneLock::must_last_until_ns).max()
     }
 }

@@ -35,9 +35,9 @@ pub use model::{
     Acquire, ActiveExpiry, At, AttemptPoint, AttemptStep, Case, CaseSpec, Cause, Checks, Client,
     ClockBy, ClockRate, ClockSpec, Cluster, Connections, Delay, Demotion, Descriptor, Disk, Drift,
     Ends, Enter, Extend, Failover, Family, Fault, FaultKind, Flush, Hold, HostNames, Hosts,
-    LinkSpec, Lock, Lost, Message, Network, NodeSpec, Nothing, OneHost, Partition, Persistence,
-    Repeat, Replica, RestartGuard, Restarting, Retry, Run, Scenario, Server, Start, Step,
-    Stopwatch, Store, Swap, Time, WhichAttempt, Write,
+    LinkSpec, Lock, Lost, Message, Network, NodeSpec, Nothing, OneHost, OneKey, Partition,
+    Persistence, Repeat, Replica, RestartGuard, Restarting, Retry, Run, Scenario, Server, Start,
+    Step, Stopwatch, Store, Swap, Time, WhichAttempt, Write,
 };
 pub use names::{is_name, nearest, slug};
 pub use problem::{Problem, Problems};
@@ -47,4 +47,4 @@ pub use source::{Override, TEXT_MAX};
 pub use span::{SeedRange, SignedSpan, SignedSpanRange, Span, SpanRange};
 pub use subjects::{OURS, SUBJECTS, SubjectSpec, WORKER, subject, subject_names};
 
-pub use crate::ids::{CLIENTS_MAX, FAULTS_MAX, NODES_MAX};
+pub use crate::ids::{CLIENTS_MAX, FAULTS_MAX, NODES_MAX, RESOURCES_MAX};

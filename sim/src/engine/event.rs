@@ -30,6 +30,7 @@ pub struct Engine {
     world: World,
     /// The process of each client; `None` for a further task of another client's process.
     processes: IdVec<ClientId, Option<Process>>,
+    /// The process of all probes.
     probe: Process,
     seed: u64,
     steps: u64,
@@ -50,7 +51,8 @@ impl Engine {
             (!tasks.is_empty()).then(|| Process::new(&plan, client, tasks))
         });
         let processes = processes.collect();
-        let probe = Process::new(&plan, plan.probe(), vec![(plan.probe(), probe_ops())]);
+        let probes = plan.tasks(plan.probe()).into_iter().map(|task| (task, probe_ops()));
+        let probe = Process::new(&plan, plan.probe(), probes.collect());
         let world = World::new(Arc::new(plan), &[]);
         Ok(Self { world, processes, probe, seed: 0, steps: 0 })
     }
@@ -124,7 +126,7 @@ impl Run for Engine {
         self.processes.values().flatten().all(Process::is_done)
     }
 
-    fn start_probe(&mut self) {
+    fn start_probes(&mut self) {
         let Self { world, probe, .. } = self;
         let id = world.plan.probe();
         world.record_clocks(world.plan.client_host(id));
@@ -134,8 +136,8 @@ impl Run for Engine {
         self.run_clients();
     }
 
-    fn has_probe_lease(&self) -> bool {
-        self.probe.got_lease()
+    fn have_probes_leases(&self) -> bool {
+        self.probe.got_leases()
     }
 
     fn has_timers(&self) -> bool {

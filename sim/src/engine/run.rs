@@ -1,4 +1,4 @@
-//! The course of a run: the clients, then the probe, then the remaining messages.
+//! The course of a run: the clients, then the probes, then the remaining messages.
 
 use super::{Kept, Outcome};
 use crate::world::World;
@@ -8,14 +8,15 @@ pub(super) trait Run {
     /// Reads the world.
     fn with_world<T>(&self, at: impl FnOnce(&World) -> T) -> T;
 
-    /// Returns true if every client but the probe has done all its steps, or is dead.
+    /// Returns true if every client but the probes has done all its steps, or is dead.
     fn are_clients_done(&self) -> bool;
 
-    /// Starts the probe: the client that shows that the lock is available again after the faults.
-    fn start_probe(&mut self);
+    /// Starts the probes, one for each lock, all at once: clients that show that the locks are
+    /// available again after the faults.
+    fn start_probes(&mut self);
 
-    /// Returns true if the probe has been granted a lease.
-    fn has_probe_lease(&self) -> bool;
+    /// Returns true if every probe has been granted a lease.
+    fn have_probes_leases(&self) -> bool;
 
     /// Returns true if a client has a timer that will fire.
     fn has_timers(&self) -> bool;
@@ -29,7 +30,7 @@ pub(super) trait Run {
 enum Phase {
     /// The clients run.
     Clients,
-    /// The probe may try until `until_ns`.
+    /// The probes may try until `until_ns`.
     Probe { until_ns: u64 },
     /// The remaining messages may arrive until `until_ns`.
     Drain { until_ns: u64 },
@@ -66,10 +67,10 @@ impl Phase {
             Self::Clients => {
                 let until_ns =
                     run.with_world(|world| world.now_ns() + world.plan.probe_patience_ns);
-                run.start_probe();
+                run.start_probes();
                 Some(Self::Probe { until_ns })
             }
-            Self::Probe { .. } if run.has_probe_lease() => Some(Self::drain(run)),
+            Self::Probe { .. } if run.have_probes_leases() => Some(Self::drain(run)),
             Self::Probe { .. } => Some(self),
             Self::Drain { .. } => {
                 let is_quiet = run.with_world(|world| {

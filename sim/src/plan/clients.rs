@@ -45,7 +45,7 @@ pub(crate) struct PlannedOp {
 }
 
 impl Plan {
-    /// Returns the kind of a client's subject. The probe has the first client's.
+    /// Returns the kind of a client's subject. The probes have the first client's.
     fn kind(&self, client: ClientId) -> Kind {
         *self.subjects.get(client).unwrap_or(&self.subjects[ClientId(0)])
     }
@@ -81,10 +81,12 @@ impl Plan {
         match self.kind(id) {
             Kind::GetSet => Subject::GetSet(Box::new(GetSetClient::new(settings))),
             Kind::Ours => {
-                let own = |task| scenario.client(task).unwrap_or(&scenario.clients[0]);
-                let ttl = |task| scenario.ttl_of(own(task)).duration();
-                let tasks: Vec<_> =
-                    self.tasks(id).into_iter().map(|task| (task, ttl(task))).collect();
+                let ttl = |task| {
+                    let client = scenario.client(task).unwrap_or(&scenario.clients[0]);
+                    scenario.ttl_of(client).duration()
+                };
+                let own = |task| (task, scenario.resource_of(task), ttl(task));
+                let tasks: Vec<_> = self.tasks(id).into_iter().map(own).collect();
                 let ours = RedlockClient::new(&tasks, &scenario.lock, fleet_max_ttl, nodes);
                 Subject::Redlock(Box::new(ours))
             }
@@ -107,7 +109,7 @@ impl Plan {
     }
 }
 
-/// Returns the operations of the probe.
+/// Returns the operations of a probe.
 pub(crate) fn probe_ops() -> Vec<PlannedOp> {
     let patient = Acquire { attempts: Some(u32::MAX), ..Acquire::default() };
     [Op::Acquire(patient), Op::Release].map(|op| PlannedOp { not_before_ns: 0, op }).to_vec()
@@ -124,6 +126,10 @@ pub(super) fn subjects(scenario: &Scenario) -> Result<IdVec<ClientId, Kind>, Unp
             let kind = kind(name).expect("a valid scenario names a known subject");
             if kind.needs_ideal_server() && client.nodes.is_some() {
                 return Err(Unplannable(format!("`nodes` of the subject `{name}`")));
+            }
+            if kind != Kind::Ours && !scenario.lock.further_resources.is_empty() {
+                let what = format!("`lock.further-resources` with the subject `{name}`");
+                return Err(Unplannable(what));
             }
             Ok(kind)
         }

@@ -1,10 +1,10 @@
 //! Faults prepared for a run: their effect at each of their hosts, and their times.
 
 use lock_judge::history::{ClientId, ClientIds, ClockKind, FaultId, HostId, HostIds, Id, NodeId};
-use lock_judge::ids::ServerId;
+use lock_judge::ids::{ResourceId, ServerId};
 use lock_judge::scenario::{
-    At, AttemptPoint, Demotion, Ends, Failover, Fault, FaultKind, HostNames, OneHost, Restarting,
-    Scenario, Stopwatch, WhichAttempt,
+    At, AttemptPoint, Demotion, Ends, Failover, Fault, FaultKind, HostNames, OneHost, OneKey,
+    Restarting, Scenario, Stopwatch, WhichAttempt,
 };
 
 use super::Unplannable;
@@ -106,6 +106,10 @@ fn planned_effects(
     let nodes = |names: &HostNames, effect: &dyn Fn(NodeId) -> FaultEffect| -> Vec<FaultEffect> {
         names.0.iter().map(|name| effect(node_named(scenario, name))).collect()
     };
+    let keys = |it: &OneKey, effect: &dyn Fn(NodeId, ResourceId) -> FaultEffect| {
+        let resource = scenario.resource_named(it.resource.as_deref());
+        nodes(&it.host, &|node| effect(node, resource))
+    };
     let servers = |names: &HostNames, effect: &dyn Fn(ServerId) -> FaultEffect| {
         nodes(names, &|node| effect(node.first_server()))
     };
@@ -135,10 +139,10 @@ fn planned_effects(
             let by_ns = drawn.span_ns(Value::By, it.by);
             vec![FaultEffect::Delay { from, to, by_ns, only: it.only }]
         }
-        FaultKind::Delete(it) => nodes(&it.host, &|node| FaultEffect::Delete { node }),
+        FaultKind::Delete(it) => keys(it, &|node, resource| FaultEffect::Delete { node, resource }),
         FaultKind::Demote(it) => planned_demotions(scenario, it),
         FaultKind::DiskStall(it) => servers(&it.host, &|server| FaultEffect::DiskStall { server }),
-        FaultKind::Evict(it) => nodes(&it.host, &|node| FaultEffect::Evict { node }),
+        FaultKind::Evict(it) => keys(it, &|node, resource| FaultEffect::Evict { node, resource }),
         FaultKind::Flush(it) => {
             nodes(&it.host, &|node| FaultEffect::Flush { node, database: it.database })
         }
@@ -150,7 +154,9 @@ fn planned_effects(
         FaultKind::Power(it) => planned_death(scenario, it, Manner::PowerLost),
         FaultKind::Shutdown(it) => planned_death(scenario, it, Manner::ShutDown),
         FaultKind::Snapshot(it) => servers(&it.host, &|server| FaultEffect::Snapshot { server }),
-        FaultKind::SpuriousPush(it) => nodes(&it.host, &|node| FaultEffect::SpuriousPush { node }),
+        FaultKind::SpuriousPush(it) => {
+            keys(it, &|node, resource| FaultEffect::SpuriousPush { node, resource })
+        }
         FaultKind::Partition(it) => {
             let [from, to] = it.between.each_ref().map(|names| group(scenario, names));
             vec![FaultEffect::Partition { from, to, one_way: it.one_way, lost: it.lost }]

@@ -1,7 +1,7 @@
 //! A fault at one of its hosts: its effect there, its beginning and its end.
 
 use lock_judge::history::{ClientId, ClientIds, ClockKind, FaultId, HostId, HostIds, NodeId};
-use lock_judge::ids::ServerId;
+use lock_judge::ids::{ResourceId, ServerId};
 use lock_judge::scenario::{AttemptStep, Lost, Message};
 
 /// Beginning of a fault.
@@ -55,6 +55,7 @@ pub(crate) enum FaultEffect {
     },
     Delete {
         node: NodeId,
+        resource: ResourceId,
     },
     /// `of` is the server whose keys the demoted server gets; `None` if that server is outside the
     /// scenario.
@@ -72,6 +73,7 @@ pub(crate) enum FaultEffect {
     },
     Evict {
         node: NodeId,
+        resource: ResourceId,
     },
     /// `told` are the clients that are notified at once.
     FailOver {
@@ -97,6 +99,7 @@ pub(crate) enum FaultEffect {
     },
     SpuriousPush {
         node: NodeId,
+        resource: ResourceId,
     },
     Stall {
         server: ServerId,

@@ -122,6 +122,7 @@ pub(super) fn worker(name: &str) -> Client {
     Client {
         id: name.to_owned(),
         task_of: None,
+        resource: None,
         subject: String::from(WORKER),
         connections: None,
         ttl: None,

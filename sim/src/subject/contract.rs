@@ -5,6 +5,7 @@ use redlock_protocol::{Introduction, NodeMask, Token};
 use lock_judge::history::{
     Answer, AttemptId, ClockKind, CommandId, FencingToken, NodeId, OpKind, Settlement,
 };
+use lock_judge::ids::ResourceId;
 
 /// A command that a client sends to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,6 +119,8 @@ pub struct Request {
     pub command: CommandId,
     /// The attempt that sent the request.
     pub attempt: AttemptId,
+    /// The resource whose key the command is about; the first for commands without a key.
+    pub resource: ResourceId,
     /// The command.
     pub kind: CommandKind,
     /// The token to set or to compare with.
@@ -335,6 +338,8 @@ pub enum Action {
         route: Route,
         /// The attempt that sends the command.
         attempt: AttemptId,
+        /// The resource whose key the command is about; the first for commands without a key.
+        resource: ResourceId,
         /// The command.
         kind: CommandKind,
         /// Token of the command.

@@ -5,11 +5,11 @@ mod reasons;
 use core::time::Duration;
 
 use lock_judge::history::{AttemptId, ClientId, ClockKind, Id, NodeId, Refusal};
-use lock_judge::ids::PerNode;
+use lock_judge::ids::{PerNode, ResourceId};
 use lock_judge::scenario::{Acquire, Lock};
 use redlock_protocol::{
     BootInstant, Command, Event, Fresh, Holder, Introduction, Limit, LinkConfig, LockConfig,
-    LockId, NodeCount, NodeIndex, NodeSet, Op, Reply, ResourceId, Token, Votes,
+    LockId, NodeCount, NodeIndex, NodeSet, Op, Reply, Token, Votes,
 };
 
 use self::reasons::refusal;
@@ -20,9 +20,6 @@ use super::{
 use crate::terms;
 
 const _: () = assert!(matches!(Limit::AT_ONCE, Limit::WhileSplit(Acquire::AT_ONCE_MOST)));
-
-/// The only lock of the scenario.
-const RESOURCE: ResourceId = ResourceId(0);
 
 /// A [`NodeSet`] with at most one use of the lock at a time for each task of the process.
 #[derive(Debug)]
@@ -39,6 +36,7 @@ pub struct RedlockClient {
 #[derive(Debug)]
 struct Task {
     client: ClientId,
+    resource: ResourceId,
     ttl: Duration,
     lock: Option<LockId>,
     /// True if the lease must be kept alive.
@@ -48,8 +46,8 @@ struct Task {
 }
 
 impl Task {
-    const fn new(client: ClientId, ttl: Duration) -> Self {
-        Self { client, ttl, lock: None, keeps_alive: false, renewed: None }
+    const fn new((client, resource, ttl): (ClientId, ResourceId, Duration)) -> Self {
+        Self { client, resource, ttl, lock: None, keeps_alive: false, renewed: None }
     }
 }
 
@@ -63,10 +61,10 @@ struct Warm {
 
 impl RedlockClient {
     /// Returns the client of a scenario with this lock and `nodes` nodes, for the tasks of one
-    /// process, each with the TTL of its leases. There is at least one task.
+    /// process, each with its resource and the TTL of its leases. There is at least one task.
     #[must_use]
     pub fn new(
-        tasks: &[(ClientId, Duration)],
+        tasks: &[(ClientId, ResourceId, Duration)],
         lock: &Lock,
         fleet_max_ttl: Duration,
         nodes: usize,
@@ -84,7 +82,7 @@ impl RedlockClient {
         let retry = terms::retry(lock.retry);
         let lock_config = LockConfig {
             nodes: NodeCount::new(nodes).expect("a valid scenario has one to nine nodes"),
-            ttl: tasks[0].1,
+            ttl: tasks[0].2,
             drift,
             min_validity: lock.min_validity.duration(),
             retry,
@@ -99,14 +97,14 @@ impl RedlockClient {
             cold,
             warm: None,
             lock_config,
-            tasks: tasks.iter().map(|&(client, ttl)| Task::new(client, ttl)).collect(),
+            tasks: tasks.iter().copied().map(Task::new).collect(),
         }
     }
 
     /// Resets to the beginning of a run. With `warm`, the connection to every node with an
     /// introduction is open; the other nodes refused.
     pub fn reset(&mut self, now: Now, warm: Option<&PerNode<Option<Introduction>>>) {
-        self.tasks.iter_mut().for_each(|task| *task = Task::new(task.client, task.ttl));
+        self.tasks.iter_mut().for_each(|it| *it = Task::new((it.client, it.resource, it.ttl)));
         let Some(told) = warm else { return self.machine.reset_to(&self.cold) };
         let now = instant(now);
         match &self.warm {
@@ -151,7 +149,8 @@ impl RedlockClient {
         let ttl = wanted.ttl_ns.map_or(task.ttl, Duration::from_nanos);
         (task.keeps_alive, task.renewed) = (keep_alive.is_some(), None);
         let config = LockConfig { ttl, limit, keep_alive, ..self.lock_config };
-        task.lock = Some(self.machine.open(RESOURCE, config, instant(now)));
+        let resource = known(task.resource);
+        task.lock = Some(self.machine.open(resource, config, instant(now)));
     }
 
     pub(super) fn begin(&mut self, task: usize, fresh: FreshAttempt, now: Now) {
@@ -203,8 +202,9 @@ impl RedlockClient {
         self.machine.handle_keys_lost(node(route), route.epoch, instant(now));
     }
 
-    pub(super) fn handle_key_changed(&mut self, route: Route, now: Now) {
-        self.machine.handle_key_changed(node(route), route.epoch, RESOURCE, instant(now));
+    pub(super) fn handle_key_changed(&mut self, route: Route, resource: ResourceId, now: Now) {
+        let (epoch, resource) = (route.epoch, known(resource));
+        self.machine.handle_key_changed(node(route), epoch, resource, instant(now));
     }
 
     pub(super) fn handle_reply(&mut self, route: Route, reply: super::Reply, now: Now) {
@@ -265,6 +265,7 @@ impl RedlockClient {
             Command::Dial { node, epoch } => (0, Action::Dial(route(node, epoch))),
             Command::Reset { node, epoch, .. } => (0, Action::Reset(route(node, epoch))),
             Command::Write { node, epoch, op, .. } => {
+                let resource = op.resource().map_or_else(ResourceId::default, named);
                 let (kind, token) = match op {
                     Op::Extend { token, ttl, plain, .. } => {
                         (CommandKind::extend(ttl.as_millis() as u64, plain), token)
@@ -281,7 +282,8 @@ impl RedlockClient {
                     Op::TimeLeft { token, .. } => (CommandKind::TimeLeft, token),
                 };
                 let attempt = self.attempt_of(&token);
-                let action = Action::Write { route: route(node, epoch), attempt, kind, token };
+                let route = route(node, epoch);
+                let action = Action::Write { route, attempt, resource, kind, token };
                 (self.task_of(attempt), action)
             }
         }
@@ -370,6 +372,16 @@ pub fn token_of(attempt: AttemptId, random: u64) -> Token {
     bytes[1..3].copy_from_slice(&attempt.number.to_le_bytes());
     bytes[12..].copy_from_slice(&random.to_le_bytes());
     Token::from_bytes(bytes)
+}
+
+/// Returns the number by which the machines know `resource`.
+fn known(resource: ResourceId) -> redlock_protocol::ResourceId {
+    redlock_protocol::ResourceId(resource.0.into())
+}
+
+/// Returns the resource that the machines know by this number.
+fn named(known: redlock_protocol::ResourceId) -> ResourceId {
+    ResourceId::at(known.0 as usize)
 }
 
 fn instant(now: Now) -> BootInstant {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use lock_judge::history::{AttemptId, NodeId};
+use lock_judge::ids::ResourceId;
 use redlock_protocol::Token;
 
 use super::{Action, CommandKind, Connect, Route};
@@ -29,7 +30,7 @@ impl Command {
     /// Returns the action that sends the command on a connection.
     fn on(self, route: Route) -> Action {
         let Self { attempt, kind, token } = self;
-        Action::Write { route, attempt, kind, token }
+        Action::Write { route, attempt, resource: ResourceId::default(), kind, token }
     }
 }
 

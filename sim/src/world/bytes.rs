@@ -77,10 +77,10 @@ impl World {
         asked: &Request,
     ) -> Option<(ReplyValue, Executed)> {
         let (value, touched) = self.execute_asked(server, connection, asked)?;
-        let stored = self.cluster[server].redis.keyspace().stored(&self.plan.key);
+        let stored = self.cluster[server].redis.keyspace().stored(self.plan.key(asked.resource));
         let nothing = nothing_done(stored);
-        let ours =
-            touched.into_iter().filter(|it| it.database == 0 && *it.key == self.plan.key[..]);
+        let key = self.plan.key(asked.resource);
+        let ours = touched.into_iter().filter(|it| it.database == 0 && *it.key == *key);
         Some((
             value_of(&value, asked),
             ours.map(|it| it.executed).reduce(joined).unwrap_or(nothing),

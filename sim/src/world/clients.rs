@@ -3,15 +3,15 @@
 use std::collections::VecDeque;
 
 use lock_judge::history::{ClientId, ClientIds, CommandId};
-use lock_judge::ids::{ConnectionId, IdVec};
+use lock_judge::ids::{ConnectionId, IdVec, ResourceId};
 
 use crate::subject::Reply;
 
 /// An input that a client's kernel passes to its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
-    /// The server's notice that the lock's key has changed.
-    Changed(ConnectionId),
+    /// The server's notice that the key of this resource has changed.
+    Changed(ConnectionId, ResourceId),
     Closed(ConnectionId),
     Connected(ConnectionId),
     /// The server's notice that its keys are gone.

@@ -7,7 +7,7 @@ use redis_sim::run_id;
 
 use super::World;
 use super::cluster::Role;
-use super::key_events::{is_the_locks, key_ended, key_returned};
+use super::key_events::{is_a_locks, key_ended, key_returned};
 use super::network::{Arrival, ConnectionState, Direction};
 use crate::choice::{Choice, Label};
 use crate::plan::{Death, FaultEffect, Manner};
@@ -34,7 +34,7 @@ impl World {
                 self.hide_death(server);
             }
             self.cluster[server].inbox.clear();
-            self.cluster.tracking.take_readers(server);
+            self.cluster.tracking.forget_readers(server);
             self.forget_disk_work(server);
             if power {
                 self.lose_stream(server);
@@ -115,19 +115,19 @@ impl World {
         let run_id = run_id(server.0, host.redis.incarnation() + 1);
         let node = plan.servers[server].node;
         let tells = host.is_master();
-        let mut returned = None;
+        let mut returned = Vec::new();
         host.redis.forget();
         host.redis.restart(
             run_id,
             wall_ms,
             |ended| {
-                if tells && is_the_locks(&ended, &plan.key) {
+                if tells && is_a_locks(&ended, plan) {
                     recorder.record(agenda.now_ns(), key_ended(node, &ended));
                 }
             },
             |database, key, entry| {
-                if tells && (database, key) == (0, &plan.key[..]) {
-                    returned = Some(key_returned(node, entry));
+                if tells && database == 0 && plan.resource_at(key).is_some() {
+                    returned.push(key_returned(node, entry));
                 }
             },
         );

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use lock_judge::history::{Answer, EventKind, KeyEnd, NodeId, OpKind, Writer};
-use lock_judge::ids::{ConnectionId, ServerId};
+use lock_judge::ids::{ConnectionId, ResourceId, ServerId};
 use lock_judge::scenario::AttemptStep;
 use redis_sim::{
     self, Change, Command, Entry, Executed, ExpireCondition, KeyCommand, SetCondition, SetExpiry,
@@ -120,10 +120,10 @@ impl World {
         if self.wire.is_none() {
             let done = self.execute_natively(server, request);
             if done.expired.is_some() {
-                self.tell_readers(server, None);
+                self.tell_readers(server, request.resource, None);
             }
             if done.effect.change != Change::Nothing {
-                self.tell_readers(server, Some(connection));
+                self.tell_readers(server, request.resource, Some(connection));
             }
             let value = value_of(&done.reply, request);
             let value = self.register_look(server, connection, request, value);
@@ -151,7 +151,7 @@ impl World {
             }
             CommandKind::Extend { ttl_ms } | CommandKind::ExtendPlainly { ttl_ms } => {
                 let ttl_ms = as_ms(ttl_ms);
-                return redis.run_in(0, &self.plan.key, wall_ms, writer, |key| {
+                return redis.run_in(0, self.plan.key(request.resource), wall_ms, writer, |key| {
                     native::extend(key, value, ttl_ms)
                 });
             }
@@ -176,7 +176,8 @@ impl World {
                 set_if_missing(value, as_ms(until_ms.saturating_sub(wall_ms).max(1)), false)
             }
         };
-        redis.execute(Command::Key { key: &self.plan.key, command }, wall_ms, writer)
+        let key = self.plan.key(request.resource);
+        redis.execute(Command::Key { key, command }, wall_ms, writer)
     }
 
     /// Records the effect on the key, and returns the reply.
@@ -244,11 +245,11 @@ impl World {
         request: &Request,
         value: ReplyValue,
     ) {
-        let Request { command, attempt, kind, .. } = *request;
+        let Request { command, attempt, kind, resource, .. } = *request;
         let op = kind.op();
         let reply = Reply { command, attempt, op, value };
         let node = self.plan.servers[server].node;
-        let stored = self.stored(node);
+        let stored = self.stored(node, resource);
         let writer = stored.map_or(Writer::Nobody, |entry| writer_of(entry.writer));
         let expires_wall_ms = stored.and_then(|entry| entry.expires_wall_ms).unwrap_or(u64::MAX);
         let answer = reply.answer();
@@ -272,9 +273,10 @@ impl World {
         }
     }
 
-    /// Returns the lock's key as the node's master stores it.
-    fn stored(&self, node: NodeId) -> Option<&Entry> {
-        self.cluster[self.cluster.master(node)].redis.keyspace().stored(&self.plan.key)
+    /// Returns the key of `resource` as the node's master stores it.
+    fn stored(&self, node: NodeId, resource: ResourceId) -> Option<&Entry> {
+        let key = self.plan.key(resource);
+        self.cluster[self.cluster.master(node)].redis.keyspace().stored(key)
     }
 }
 

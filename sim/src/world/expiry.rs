@@ -3,7 +3,7 @@
 use lock_judge::ids::ServerId;
 use lock_judge::scenario::ActiveExpiry;
 
-use super::key_events::{is_the_locks, key_ended};
+use super::key_events::{is_a_locks, key_ended};
 use super::{Due, World};
 
 impl World {
@@ -48,15 +48,16 @@ impl World {
             return;
         }
         let (tells, node) = (host.is_master(), plan.servers[server].node);
-        let mut is_changed = false;
+        let mut changed = Vec::new();
         host.redis.expire_active(wall_ms, |ended| {
-            is_changed = true;
-            if tells && is_the_locks(&ended, &plan.key) {
+            // Servers push by the key's name, whatever its database.
+            changed.extend(plan.resource_at(&ended.key));
+            if tells && is_a_locks(&ended, plan) {
                 recorder.record(agenda.now_ns(), key_ended(node, &ended));
             }
         });
-        if is_changed {
-            self.tell_readers(server, None);
+        for resource in changed {
+            self.tell_readers(server, resource, None);
         }
         self.end_turn(server);
         self.schedule_expiry(server);

@@ -128,8 +128,8 @@ impl World {
         runs && !self.plan.servers[node.first_server()].ideal
     }
 
-    /// Changes the keys on the server of `node`, and records the end or the return of the lock's
-    /// key.
+    /// Changes the keys on the server of `node`, and records the end or the return of the locks'
+    /// keys.
     pub(super) fn change_keys(&mut self, node: NodeId, change: impl FnOnce(&mut Server)) {
         let server = self.cluster.master(node);
         let redis = &mut self.cluster[server].redis;
@@ -138,7 +138,7 @@ impl World {
         self.tell_of_keys((node, server), &before, KeyEnd::Flushed);
     }
 
-    /// Compares the lock's keys in `before` with those on `server`, the node's present master.
+    /// Compares the locks' keys in `before` with those on `server`, the node's present master.
     /// Records keys that end by `cause`, and keys that are there again.
     fn tell_of_keys(
         &mut self,
@@ -148,20 +148,20 @@ impl World {
     ) {
         let wall_ms = self.wall_ms(server);
         let Self { cluster, recorder, agenda, plan, .. } = self;
-        let mut returned = None;
+        let mut returned = Vec::new();
         before.compare(
             cluster[server].redis.keyspace(),
             wall_ms,
             cause,
             |ended| {
-                if *ended.key == plan.key[..] {
+                if plan.resource_at(&ended.key).is_some() {
                     recorder.record(agenda.now_ns(), key_ended(node, &ended));
                 }
             },
             |key, entry| {
                 let lives = entry.expires_wall_ms.is_none_or(|when| wall_ms <= when);
-                if *key == plan.key[..] && lives {
-                    returned = Some(key_returned(node, entry));
+                if plan.resource_at(key).is_some() && lives {
+                    returned.push(key_returned(node, entry));
                 }
             },
         );

@@ -1,12 +1,12 @@
 //! Effects of faults at their beginning and at their end.
 
 use lock_judge::history::{AttemptId, ClockKind, EventKind, HostId, HostIds, NodeId};
-use lock_judge::ids::StrikeId;
+use lock_judge::ids::{ResourceId, StrikeId};
 use lock_judge::scenario::{AttemptStep, Lost};
 use redis_sim::{Ended, Master};
 
 use super::clients::Input;
-use super::key_events::{is_the_locks, key_ended};
+use super::key_events::{is_a_locks, key_ended};
 use super::network::ConnectionState;
 use super::{Due, World};
 use crate::plan::{End, FaultEffect, Manner};
@@ -59,14 +59,16 @@ impl World {
             }
             FaultEffect::ClockRate { host, rate_ppb } => self.set_clock_rate(host, rate_ppb),
             FaultEffect::Delay { .. } => self.delays.begin(effect),
-            FaultEffect::Delete { node } => self.remove(node, Master::delete),
+            FaultEffect::Delete { node, resource } => {
+                self.remove((node, resource), Master::delete);
+            }
             FaultEffect::Demote { node, of, keeps_keys } => self.demote(node, of, keeps_keys),
             FaultEffect::Die { host, death } => match self.plan.server_at(host) {
                 Some(server) => self.server_dies(server, strike, death),
                 None => self.client_dies(host, death.manner == Manner::PowerLost),
             },
             FaultEffect::DiskStall { server } => self.stall_disk(server),
-            FaultEffect::Evict { node } => self.remove(node, Master::evict),
+            FaultEffect::Evict { node, resource } => self.remove((node, resource), Master::evict),
             FaultEffect::FailOver { node, to, told } => self.fail_over(node, to, told),
             FaultEffect::Flush { node, database } => self.flush(node, database),
             FaultEffect::MemoryFull { server } => self.cluster[server].fill_memory(),
@@ -77,7 +79,7 @@ impl World {
                 }
             }
             FaultEffect::Snapshot { server } => self.snapshot(server),
-            FaultEffect::SpuriousPush { node } => self.push_spuriously(node),
+            FaultEffect::SpuriousPush { node, resource } => self.push_spuriously(node, resource),
             FaultEffect::Stall { server } => {
                 self.cluster[server].stalls += 1;
                 let node = self.plan.servers[server].node;
@@ -207,15 +209,19 @@ impl World {
         }
     }
 
-    /// Removes the lock's key from a node that has a process and is not ideal.
-    fn remove(&mut self, node: NodeId, how: fn(&mut Master, &[u8]) -> Option<Ended>) {
+    /// Removes a lock's key from a node that has a process and is not ideal.
+    fn remove(
+        &mut self,
+        (node, resource): (NodeId, ResourceId),
+        how: fn(&mut Master, &[u8]) -> Option<Ended>,
+    ) {
         if !self.can_change_keys(node) {
             return;
         }
         let server = self.cluster.master(node);
-        if let Some(ended) = how(&mut self.cluster[server].redis, &self.plan.key) {
+        if let Some(ended) = how(&mut self.cluster[server].redis, self.plan.key(resource)) {
             self.record(key_ended(node, &ended));
-            self.tell_readers(server, None);
+            self.tell_readers(server, resource, None);
             self.end_turn(server);
         }
     }
@@ -227,7 +233,7 @@ impl World {
         let Self { cluster, recorder, agenda, plan, .. } = self;
         let server = cluster.master(node);
         let ended = |ended: Ended| {
-            if is_the_locks(&ended, &plan.key) {
+            if is_a_locks(&ended, plan) {
                 recorder.record(agenda.now_ns(), key_ended(node, &ended));
             }
         };

@@ -4,10 +4,11 @@ use lock_judge::history::{EventKind, NodeId};
 use redis_sim::{Ended, Entry};
 
 use crate::keys::{cause_of, writer_of};
+use crate::plan::Plan;
 
-/// Returns true if a key that ended is the lock's: named so, and in the clients' database.
-pub(crate) fn is_the_locks(ended: &Ended, key: &[u8]) -> bool {
-    ended.database == 0 && *ended.key == *key
+/// Returns true if a key that ended is a lock's: named so, and in the clients' database.
+pub(crate) fn is_a_locks(ended: &Ended, plan: &Plan) -> bool {
+    ended.database == 0 && plan.resource_at(&ended.key).is_some()
 }
 
 /// Returns the event for a key that ended on `node`.

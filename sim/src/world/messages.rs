@@ -76,7 +76,7 @@ impl World {
             Arrival::Closed => Input::Closed(connection),
             Arrival::Reset => Input::Reset(connection),
             Arrival::Message(Packet::Reply(reply)) => Input::Reply(connection, reply),
-            Arrival::Message(Packet::Changed) => Input::Changed(connection),
+            Arrival::Message(Packet::Changed(resource)) => Input::Changed(connection, resource),
             Arrival::Message(Packet::Forgot) => Input::Forgot(connection),
             Arrival::Message(Packet::StoreServed(client)) => Input::StoreServed(client),
             Arrival::Message(Packet::StoreVersion(client, version)) => {
@@ -136,7 +136,8 @@ impl World {
     }
 
     fn serve_store(&mut self, connection: ConnectionId, request: StoreRequest) {
-        let served = self.resource.serve(request);
+        let resource = self.plan.scenario.resource_of(request.attempt().client);
+        let served = self.resource.serve(resource, request);
         let answer = match (request, served) {
             (StoreRequest::Read { attempt, .. }, Served::Read { version }) => {
                 Packet::StoreVersion(attempt.client, version)

@@ -1,6 +1,7 @@
 //! The messages on the network.
 
 use lock_judge::history::{AttemptId, ClientId};
+use lock_judge::ids::ResourceId;
 
 use super::network::Arrival;
 use crate::resource::StoreRequest;
@@ -15,8 +16,8 @@ pub(crate) enum Packet {
     Acknowledged {
         to: u32,
     },
-    /// Notice that the lock's key has changed.
-    Changed,
+    /// Notice that the key of this resource has changed.
+    Changed(ResourceId),
     /// Notice that the server's keys are gone.
     Forgot,
     /// A part of a master's stream, for a replica.
@@ -50,7 +51,9 @@ pub(super) fn meaning(what: &Arrival<Packet>) -> (AttemptId, u8) {
             (AttemptId { number: *to as u16, ..AttemptId::default() }, 37)
         }
         Arrival::Message(Packet::Forgot) => (AttemptId::default(), 38),
-        Arrival::Message(Packet::Changed) => (AttemptId::default(), 39),
+        Arrival::Message(Packet::Changed(resource)) => {
+            (AttemptId { number: resource.0.into(), ..AttemptId::default() }, 39)
+        }
         Arrival::Handshake => (AttemptId::default(), 35),
         Arrival::Closed | Arrival::Reset => (AttemptId::default(), 36),
     }

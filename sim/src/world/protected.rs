@@ -1,33 +1,36 @@
-//! The protected resource, the numbers of writes, and the source of fencing tokens.
+//! The protected resources, the numbers of writes, and the source of fencing tokens.
 
 use lock_judge::history::{FencingToken, WriteId};
+use lock_judge::ids::{IdVec, ResourceId};
 use lock_judge::scenario::Checks;
 
 use crate::resource::{Served, Store, StoreRequest};
 
-/// The protected resource of one run.
+/// The protected resources of one run: one for each lock.
 #[derive(Debug)]
 pub(crate) struct ProtectedResource {
     checks: Checks,
-    store: Store,
-    /// The last fencing token drawn.
+    stores: IdVec<ResourceId, Store>,
+    /// The last fencing token drawn, of any lock.
     last_token: FencingToken,
     /// Number of writes sent so far.
     writes: u32,
 }
 
 impl ProtectedResource {
-    pub(super) fn new(checks: Checks) -> Self {
-        Self { checks, store: Store::new(checks), last_token: FencingToken::NONE, writes: 0 }
+    pub(super) fn new(checks: Checks, resources: usize) -> Self {
+        let stores = IdVec::filled(resources, Store::new(checks));
+        Self { checks, stores, last_token: FencingToken::NONE, writes: 0 }
     }
 
     /// Resets to the beginning of a run.
     pub(super) fn reset(&mut self) {
-        *self = Self::new(self.checks);
+        self.stores.fill(Store::new(self.checks));
+        (self.last_token, self.writes) = (FencingToken::NONE, 0);
     }
 
-    pub(super) fn serve(&mut self, request: StoreRequest) -> Served {
-        self.store.serve(request)
+    pub(super) fn serve(&mut self, resource: ResourceId, request: StoreRequest) -> Served {
+        self.stores[resource].serve(request)
     }
 
     /// Draws the fencing token of a grant; none if the resource checks none.

@@ -1,8 +1,8 @@
-//! Pushes of servers whose clients do not speak bytes: that the lock's key has changed, and that
+//! Pushes of servers whose clients do not speak bytes: that a lock's key has changed, and that
 //! all keys are gone. Servers that speak bytes push by themselves.
 
 use lock_judge::history::NodeId;
-use lock_judge::ids::{ConnectionId, ServerId};
+use lock_judge::ids::{ConnectionId, ResourceId, ServerId};
 
 use super::World;
 use super::network::ConnectionState;
@@ -15,7 +15,7 @@ impl World {
         if self.wire.is_some() {
             return;
         }
-        self.cluster.tracking.take_readers(server);
+        self.cluster.tracking.forget_readers(server);
         let host = self.plan.servers[server].host;
         for number in self.network.numbers() {
             if self.network.connection(number).server == host && self.hears(number) {
@@ -24,25 +24,30 @@ impl World {
         }
     }
 
-    /// Notifies every registered connection that the lock's key has changed, except the connection
-    /// that changed the key. All registrations end.
-    pub(super) fn tell_readers(&mut self, server: ServerId, by: Option<ConnectionId>) {
+    /// Notifies every connection that is registered for the key of `resource` that it has changed,
+    /// except the connection that changed it. All registrations for this key end.
+    pub(super) fn tell_readers(
+        &mut self,
+        server: ServerId,
+        resource: ResourceId,
+        by: Option<ConnectionId>,
+    ) {
         if !self.cluster.tracking.has_readers() {
             return;
         }
-        for number in self.cluster.tracking.take_readers(server) {
+        for number in self.cluster.tracking.take_readers(server, resource) {
             if by != Some(number) && self.hears(number) {
-                self.emit(number, server, Packet::Changed);
+                self.emit(number, server, Packet::Changed(resource));
             }
         }
     }
 
-    /// Makes the master of `node` push a change of the lock's key that is none.
-    pub(super) fn push_spuriously(&mut self, node: NodeId) {
+    /// Makes the master of `node` push a change of the key of `resource` that is none.
+    pub(super) fn push_spuriously(&mut self, node: NodeId, resource: ResourceId) {
         let server = self.cluster.master(node);
         if self.can_change_keys(node) {
-            self.cluster[server].redis.change_elsewhere(&self.plan.key);
-            self.tell_readers(server, None);
+            self.cluster[server].redis.change_elsewhere(self.plan.key(resource));
+            self.tell_readers(server, resource, None);
             self.end_turn(server);
         }
     }
@@ -60,7 +65,7 @@ impl World {
                 if matches!(request.kind, CommandKind::Look | CommandKind::Read)
                     && self.hears(connection) =>
             {
-                self.cluster.tracking.register(server, connection);
+                self.cluster.tracking.register(server, connection, request.resource);
                 ReplyValue::Registered(number)
             }
             value => value,

@@ -147,7 +147,8 @@ pub enum EventKind {
     FaultBegan { fault: FaultId },
     /// The fault ended.
     FaultEnded { fault: FaultId },
-    /// Every fault with an end has ended, and the client `probe` begins to acquire.
+    /// Every fault with an end has ended, and the client `probe` begins to acquire; with several
+    /// resources, `probe` is the first of their probes, and all begin.
     Healed { probe: ClientId },
     /// The run is over.
     Ended,
@@ -167,6 +168,56 @@ pub enum EventKind {
     /// of nodes that have the key and would have pushed its loss, `possible` the set of all nodes
     /// that are not known to lack it.
     VotesChanged { attempt: AttemptId, confirmed: NodeIds, possible: NodeIds },
+}
+
+impl EventKind {
+    /// Returns the client whose lock the event is about; `None` if it is about every lock: a clock, a
+    /// process, a node or a fault.
+    #[must_use]
+    pub const fn client_concerned(&self) -> Option<ClientId> {
+        match *self {
+            Self::AttemptBegan { attempt, .. }
+            | Self::Written { attempt, .. }
+            | Self::Executed { attempt, .. }
+            | Self::Delivered { attempt, .. }
+            | Self::AttemptSettled { attempt, .. }
+            | Self::GrantDecided { attempt, .. }
+            | Self::GrantDelivered { attempt, .. }
+            | Self::ExtensionBegan { attempt, .. }
+            | Self::ExtensionSettled { attempt, .. }
+            | Self::ExtensionDelivered { attempt, .. }
+            | Self::ExtensionRefused { attempt, .. }
+            | Self::ReleaseCalled { attempt }
+            | Self::LostDelivered { attempt }
+            | Self::Checked { attempt, .. }
+            | Self::SectionEntered { attempt }
+            | Self::SectionLeft { attempt }
+            | Self::ReadDone { attempt, .. }
+            | Self::WriteSent { attempt, .. }
+            | Self::WriteApplied { attempt, .. }
+            | Self::WriteRejected { attempt, .. }
+            | Self::VotesChanged { attempt, .. }
+            | Self::KeyEnded { writer: Writer::Attempt(attempt), .. }
+            | Self::KeyReturned { writer: Writer::Attempt(attempt), .. } => Some(attempt.client),
+            Self::GaveUp { client } => Some(client),
+            Self::Clock { .. }
+            | Self::NodeUp { .. }
+            | Self::NodeDown { .. }
+            | Self::NodeStalled { .. }
+            | Self::NodeUnstalled { .. }
+            | Self::FailedOver { .. }
+            | Self::Eligible { .. }
+            | Self::Stopped { .. }
+            | Self::Continued { .. }
+            | Self::Killed { .. }
+            | Self::KeyEnded { writer: Writer::Nobody | Writer::Operator, .. }
+            | Self::KeyReturned { writer: Writer::Nobody | Writer::Operator, .. }
+            | Self::FaultBegan { .. }
+            | Self::FaultEnded { .. }
+            | Self::Healed { .. }
+            | Self::Ended => None,
+        }
+    }
 }
 
 /// The version of the resource from which a write was computed, or that there is none. In a stored

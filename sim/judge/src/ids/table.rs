@@ -172,7 +172,7 @@ pub struct IdArray<I, T, const N: usize> {
 /// An entry for each node that a scenario may have.
 pub type PerNode<T> = IdArray<NodeId, T, NODES_MAX>;
 
-/// An entry for each client that a scenario may have, and for the probe.
+/// An entry for each client that a scenario may have, and for its probes.
 pub type PerClient<T> = IdArray<ClientId, T, { CLIENTS_MAX + 1 }>;
 
 /// An entry for each host that a scenario may have.

@@ -12,7 +12,7 @@ use crate::history::{
     AttemptId, ClientId, ClockKind, ClockSegments, CommandId, HostId, Id, KeyEnd, NodeId, NodeIds,
     Segment, Writer,
 };
-use crate::ids::{PerClient, PerNode};
+use crate::ids::{PerClient, PerNode, ResourceId};
 use crate::scenario::{Scenario, Span};
 
 /// Shared state of the fold. Only the fold writes it, before the properties read it.
@@ -59,9 +59,9 @@ impl Eligible {
 }
 
 impl Facts {
-    pub(super) fn new(scenario: &Scenario) -> Self {
-        let setting = Setting::new(scenario);
-        let leases = Leases::new(setting.nodes, setting.probe);
+    pub(super) fn new(scenario: &Scenario, resource: ResourceId) -> Self {
+        let setting = Setting::new(scenario, resource);
+        let leases = Leases::new(setting.nodes, setting.clients);
         let reach = Reach::new(scenario, &setting);
         let mut facts = Self {
             now_ns: 0,
@@ -88,7 +88,7 @@ impl Facts {
         // The clocks of a host that reports none agree with true time.
         let last = HostId::at(self.setting.hosts - 1);
         self.clocks.set(last, ClockKind::Wall, TRUE_TIME);
-        let clients = self.setting.probe.index() + 1;
+        let clients = self.setting.clients;
         self.leases.reset();
         self.processes.reset(clients);
         self.beliefs.reset();

@@ -238,25 +238,24 @@ const UNBORN: KeyLife = KeyLife {
 #[derive(Clone, Debug)]
 pub(super) struct Leases {
     nodes: usize,
-    /// The last client.
-    probe: ClientId,
+    /// Number of clients, with the probes.
+    clients: usize,
     attempts: PerClient<Vec<Attempt>>,
     /// `nodes` entries for each attempt.
     keys: PerClient<Vec<KeyLife>>,
 }
 
 impl Leases {
-    pub(super) fn new(nodes: usize, probe: ClientId) -> Self {
-        let expected = |client: ClientId| if client <= probe { 16 } else { 0 };
+    pub(super) fn new(nodes: usize, clients: usize) -> Self {
+        let expected = |client: ClientId| if client.index() < clients { 16 } else { 0 };
         let attempts = PerClient::from_fn(|client| Vec::with_capacity(expected(client)));
         let keys = PerClient::from_fn(|client| Vec::with_capacity(expected(client) * nodes));
-        Self { nodes, probe, attempts, keys }
+        Self { nodes, clients, attempts, keys }
     }
 
     pub(super) fn reset(&mut self) {
-        let clients = self.probe.index() + 1;
-        self.attempts.first_mut(clients).iter_mut().for_each(Vec::clear);
-        self.keys.first_mut(clients).iter_mut().for_each(Vec::clear);
+        self.attempts.first_mut(self.clients).iter_mut().for_each(Vec::clear);
+        self.keys.first_mut(self.clients).iter_mut().for_each(Vec::clear);
     }
 
     /// Returns the facts about `id`; `None` if there are none.
@@ -283,7 +282,7 @@ impl Leases {
 
     /// Returns the facts about `id`, created if necessary; `None` if there can be no such attempt.
     pub(super) fn ensure(&mut self, id: AttemptId) -> Option<&mut Attempt> {
-        let place = place(id).filter(|_| id.client <= self.probe)?;
+        let place = place(id).filter(|_| id.client.index() < self.clients)?;
         let attempts = &mut self.attempts[id.client];
         if place >= attempts.len() {
             attempts.resize(place + 1, BLANK);

@@ -116,7 +116,7 @@ const OPEN: Connection = Connection {
 pub(super) struct Reach {
     /// Effect of each fault; `None` if the fault keeps no client from a node.
     faults: IdVec<FaultId, Option<Cut>>,
-    /// Number of clients, with the probe.
+    /// Number of clients, with the probes.
     clients: usize,
     down: NodeIds,
     stalled: NodeIds,
@@ -141,7 +141,7 @@ impl Reach {
         let at_first_ns = u64::from(!setting.warm);
         Self {
             faults: scenario.faults.iter().map(cut).collect(),
-            clients: setting.probe.index() + 1,
+            clients: setting.clients,
             down: NodeIds::EMPTY,
             stalled: NodeIds::EMPTY,
             node_since_ns: PerNode::filled(0),

@@ -3,7 +3,7 @@
 use super::client_rates::ClientRates;
 use super::ground::MS_NS;
 use crate::history::{ClientId, ClientIds, HostId, Id, NodeId, NodeIds};
-use crate::ids::{CLIENTS_MAX, NODES_MAX, PerClient, PerNode};
+use crate::ids::{CLIENTS_MAX, NODES_MAX, PerClient, PerNode, ResourceId};
 use crate::scenario::{Client, Drift, FaultKind, RestartGuard, Scenario, Span, Start, WORKER};
 
 /// Minimum time after which a client gives up a silent connection; the time is four node timeouts
@@ -29,13 +29,15 @@ const AWAY_NS: u64 = 100 * MS_NS;
 /// Longest time for which a sleeping client sends nothing.
 const SILENCE_NS: u64 = 5_000_000_000;
 
-/// Facts that the oracle derives from the scenario before the first event. Bounds of what clients do
+/// Facts that the oracle of one lock derives from the scenario before the first event. Bounds of what clients do
 /// are in true time: they are as long as the slowest clock of a client makes them.
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
     /// Number of nodes.
     pub nodes: usize,
-    /// The probe: the client after the scenario's own.
+    /// Number of clients, with the probes of all locks.
+    pub clients: usize,
+    /// The probe of this lock.
     pub probe: ClientId,
     /// Total number of hosts.
     pub hosts: usize,
@@ -98,6 +100,8 @@ pub(super) struct Setting {
     pub quarantine_ns: u64,
     /// True if connections are open when the run begins.
     pub warm: bool,
+    /// The clients that use this lock, without its probe.
+    own: ClientIds,
     /// Nodes that each client locks on.
     members: PerClient<NodeIds>,
     /// Number of further names that each of these nodes has in the client's list.
@@ -122,15 +126,16 @@ pub(super) struct Setting {
 }
 
 impl Setting {
-    /// Derives the numbers from `scenario`.
+    /// Derives the numbers for the lock on `resource` from `scenario`.
     ///
     /// # Panics
     ///
     /// If the scenario has more nodes or clients than a valid scenario may have.
-    pub(super) fn new(scenario: &Scenario) -> Self {
+    pub(super) fn new(scenario: &Scenario, resource: ResourceId) -> Self {
         let (nodes, clients) = (scenario.cluster.nodes.len(), scenario.clients.len());
         assert!(nodes <= NODES_MAX, "{nodes} nodes");
-        assert!(clients <= CLIENTS_MAX, "{clients} clients");
+        let probes = scenario.resource_ids().len();
+        assert!(clients + probes <= CLIENTS_MAX + 1, "{clients} clients, {probes} probes");
         let links = scenario.cluster.links.iter().map(|link| link.delay.max.0);
         let one_way_ns = links.fold(scenario.cluster.network.delay.max.0, u64::max);
         let round_trip_ns = one_way_ns.saturating_mul(2);
@@ -160,7 +165,12 @@ impl Setting {
         let is_quarantined = scenario.lock.restart_guard == RestartGuard::Quarantine && steady;
         Self {
             nodes,
-            probe: scenario.probe(),
+            clients: scenario.client_count(),
+            probe: scenario.probe_of(resource),
+            own: scenario
+                .client_ids()
+                .filter(|client| scenario.resource_of(*client) == resource)
+                .collect(),
             hosts: scenario.host_count(),
             drift,
             extends: steps.any(|step| step.extend.is_some()),
@@ -254,7 +264,7 @@ impl Setting {
         self.names_twice
     }
 
-    /// Returns true if all clients lock on the same nodes, each under one name.
+    /// Returns true if all clients of this lock have the same nodes, each under one name.
     pub(super) fn has_one_membership(&self) -> bool {
         let is_usual = |client| self.members[client] == self.members[self.probe];
         !self.names_twice && self.client_ids().all(is_usual)
@@ -270,9 +280,14 @@ impl Setting {
         NodeId::first(self.nodes)
     }
 
-    /// Returns the clients without the probe.
+    /// Returns the clients that use this lock, without its probe.
     pub(super) fn client_ids(&self) -> impl Iterator<Item = ClientId> + use<> {
-        ClientId::first(self.probe.index())
+        self.own.iter()
+    }
+
+    /// Returns true if `client` uses this lock, or probes it.
+    pub(super) fn uses_this_lock(&self, client: ClientId) -> bool {
+        self.own.contains(client) || client == self.probe
     }
 
     /// Returns true if the scenario has this node.
@@ -280,9 +295,9 @@ impl Setting {
         node.index() < self.nodes
     }
 
-    /// Returns true if the scenario has this client, or it is the probe.
+    /// Returns true if the scenario has this client, or it is a probe.
     pub(super) fn has_client(&self, client: ClientId) -> bool {
-        client <= self.probe
+        client.index() < self.clients
     }
 
     /// Returns true if the scenario has this host.
@@ -298,7 +313,7 @@ impl Setting {
     /// Returns the clients that run on `host`: the tasks of one process.
     pub(super) fn clients_on(&self, host: HostId) -> ClientIds {
         let client = host.index().checked_sub(self.nodes).map(ClientId::at);
-        client.filter(|it| *it <= self.probe).map_or(ClientIds::EMPTY, |it| self.tasks[it])
+        client.filter(|it| self.has_client(*it)).map_or(ClientIds::EMPTY, |it| self.tasks[it])
     }
 
     /// Returns the clients that share the process of `client`, and with it all connections.
@@ -309,7 +324,7 @@ impl Setting {
 
     /// Returns true if the attempts of `client` are judged; the probe's attempts only measure.
     pub(super) fn is_judged(&self, client: ClientId) -> bool {
-        client < self.probe
+        self.own.contains(client)
     }
 }
 

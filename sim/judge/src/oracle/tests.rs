@@ -12,6 +12,7 @@ mod polls;
 mod progress;
 mod quantities;
 mod refusal;
+mod resources;
 mod sections;
 mod tale;
 mod tasks;

@@ -7,6 +7,7 @@ mod cluster;
 mod expect;
 mod fault;
 mod hosts;
+mod resources;
 mod task;
 
 use super::chance::CountRange;
@@ -57,6 +58,7 @@ pub fn scenario(scenario: &Scenario) -> Vec<Complaint> {
     check.head();
     check.cluster();
     check.lock();
+    check.resources();
     check.clients();
     check.faults();
     check.expectations();
@@ -138,10 +140,6 @@ impl Check<'_> {
 
     fn lock(&mut self) {
         let lock = &self.scenario.lock;
-        if lock.resource.is_empty() || lock.resource.len() > NAME_MAX {
-            let expected = format!("expected 1 to {NAME_MAX} bytes");
-            self.wrong("lock.resource", "the length of the resource's name is invalid", &expected);
-        }
         self.ttl("lock.ttl", lock.ttl);
         self.positive("lock.node-timeout", lock.node_timeout);
         self.span("lock.min-validity", lock.min_validity);

@@ -5,6 +5,7 @@ mod client;
 mod cluster;
 mod fault;
 mod lock;
+mod resources;
 
 pub use at::{At, AttemptPoint, AttemptStep, WhichAttempt};
 pub use client::{Acquire, Client, Connections, Enter, Extend, Hold, Nothing, Repeat, Step, Write};
@@ -14,8 +15,8 @@ pub use cluster::{
 };
 pub use fault::{
     Cause, ClockBy, ClockRate, Delay, Demotion, Descriptor, Ends, Failover, Family, Fault,
-    FaultKind, Flush, HostNames, Hosts, Lost, Message, OneHost, Partition, Restarting, Stopwatch,
-    Swap, Time,
+    FaultKind, Flush, HostNames, Hosts, Lost, Message, OneHost, OneKey, Partition, Restarting,
+    Stopwatch, Swap, Time,
 };
 pub use lock::{Checks, Drift, Lock, RestartGuard, Retry, Store};
 
@@ -172,7 +173,7 @@ impl Scenario {
         client.ttl.unwrap_or(self.lock.ttl)
     }
 
-    /// Returns the number of hosts: nodes, clients, the probe, the store and the replicas.
+    /// Returns the number of hosts: nodes, clients, the probes, the store and the replicas.
     #[must_use]
     pub fn host_count(&self) -> usize {
         self.cluster.nodes.len() + self.clients.len() + 2 + self.cluster.replicas.len()
@@ -184,7 +185,7 @@ impl Scenario {
         NodeId::first(self.cluster.nodes.len())
     }
 
-    /// Returns the clients without the probe.
+    /// Returns the clients without the probes.
     #[must_use]
     pub fn client_ids(
         &self,
@@ -196,12 +197,6 @@ impl Scenario {
     #[must_use]
     pub fn host_ids(&self) -> impl DoubleEndedIterator<Item = HostId> + ExactSizeIterator + use<> {
         HostId::first(self.host_count())
-    }
-
-    /// Returns the probe.
-    #[must_use]
-    pub fn probe(&self) -> ClientId {
-        ClientId::at(self.clients.len())
     }
 
     /// Returns the node with this name, if there is one.
@@ -223,14 +218,14 @@ impl Scenario {
         self.clients.iter().position(|client| client.id == name).map(ClientId::at)
     }
 
-    /// Returns the client; `None` for the probe.
+    /// Returns the client; `None` for a probe.
     #[must_use]
     pub fn client(&self, client: ClientId) -> Option<&Client> {
         self.clients.get(client.index())
     }
 
     /// Returns the nodes that a client locks on, in the order of its list. A node under two names is
-    /// there twice. The probe has the first client's.
+    /// there twice. The probes have the first client's.
     #[must_use]
     pub fn members(&self, client: ClientId) -> Vec<NodeId> {
         let own = self.client(self.process(client)).or(self.clients.first());
@@ -241,9 +236,13 @@ impl Scenario {
         }
     }
 
-    /// Returns the client whose process `client` is a task of: itself, unless it has `task-of`.
+    /// Returns the client whose process `client` is a task of: itself, unless it has `task-of`. The
+    /// probes are tasks of one process.
     #[must_use]
     pub fn process(&self, client: ClientId) -> ClientId {
+        if self.is_probe(client) {
+            return self.probe();
+        }
         let process = self.client(client).and_then(|it| it.task_of.as_deref());
         process.and_then(|name| self.client_named(name)).unwrap_or(client)
     }
@@ -261,13 +260,13 @@ impl Scenario {
         self.faults.get(fault.index())
     }
 
-    /// Returns the host of the client, or of the probe. The tasks of a process are on one host.
+    /// Returns the host of the client, or of the probes. The tasks of a process are on one host.
     #[must_use]
     pub fn client_host(&self, client: ClientId) -> HostId {
         HostId::at(self.cluster.nodes.len() + self.process(client).index())
     }
 
-    /// Returns the client on `host`, or the probe; `None` if the host is of another kind.
+    /// Returns the client on `host`, or the first probe; `None` if the host is of another kind.
     #[must_use]
     pub fn client_on(&self, host: HostId) -> Option<ClientId> {
         let index = host.index().checked_sub(self.cluster.nodes.len())?;

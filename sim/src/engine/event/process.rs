@@ -210,9 +210,9 @@ impl Process {
         self.tasks.iter().all(|task| task.done)
     }
 
-    /// Returns true if a task has been granted a lease.
-    pub(super) fn got_lease(&self) -> bool {
-        self.tasks.iter().any(|task| task.got_lease)
+    /// Returns true if every task has been granted a lease.
+    pub(super) fn got_leases(&self) -> bool {
+        self.tasks.iter().all(|task| task.got_lease)
     }
 
     /// Returns the numbers of the tasks.

@@ -2,7 +2,7 @@
 
 use lock_judge::history::{
     Answer, AttemptId, ClientId, ClockKind, Event, EventKind, HostId, KeyEnd, NodeId, OpKind,
-    Settlement,
+    Settlement, Writer,
 };
 use lock_judge::scenario::{Case, Scenario};
 
@@ -13,6 +13,7 @@ mod drawn;
 mod durability;
 mod failover;
 mod memory;
+mod resources;
 
 const MS: u64 = 1_000_000;
 const C1: AttemptId = AttemptId { client: ClientId(0), number: 1 };
@@ -25,6 +26,17 @@ fn play(more: &str) -> Vec<Event> {
 
 /// Runs the scenario of [`play`] in a cluster with `settings`.
 fn play_in(settings: &str, more: &str) -> Vec<Event> {
+    let mut kept = Vec::new();
+    Engine::new(&case_in(settings, more)).unwrap().run(0, Some(&mut kept));
+    kept
+}
+
+/// Returns the scenario of [`play`].
+fn case_of(more: &str) -> Case {
+    case_in("", more)
+}
+
+fn case_in(settings: &str, more: &str) -> Case {
     let text = format!(
         r#"
         schema = 1
@@ -42,10 +54,7 @@ fn play_in(settings: &str, more: &str) -> Vec<Event> {
         {more}"#
     );
     let scenario: Scenario = toml::from_str(&text).unwrap();
-    let case = Case { slug: None, name: None, scenario, overrides: Vec::new() };
-    let mut kept = Vec::new();
-    Engine::new(&case).unwrap().run(0, Some(&mut kept));
-    kept
+    Case { slug: None, name: None, scenario, overrides: Vec::new() }
 }
 
 fn fault(kind: &str) -> String {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use lock_judge::history::{
     Answer, AttemptId, ClientId, ClockKind, EventKind, NodeId, NodeIds, RoundId, Settlement,
 };
+use lock_judge::ids::ResourceId;
 use lock_judge::scenario::AttemptStep;
 use redlock_client::OwnerToken;
 use redlock_client::observe::{self, Event, Instant, Nodes, Observer, Operation};
@@ -134,7 +135,8 @@ impl HistoryObserver {
         let token = owner.unwrap_or(OwnerToken::from_bytes([0; OwnerToken::LENGTH]));
         let kind = kind_of(operation);
         let line = self.line(state, node).expect("commands are written on open connections");
-        line.announced.push_back(Request { command: UNNUMBERED, attempt, kind, token });
+        let (command, resource) = (UNNUMBERED, ResourceId::default());
+        line.announced.push_back(Request { command, attempt, resource, kind, token });
     }
 
     fn answered(&self, state: &mut State, node: NodeId, answer: observe::Answer) {

@@ -234,7 +234,7 @@ impl State {
         match input {
             Input::Closed(number) => self.end_line(number, Ending::Closed),
             Input::Reset(number) => self.end_line(number, Ending::Reset),
-            Input::Changed(_) | Input::Forgot(_) => {
+            Input::Changed(..) | Input::Forgot(_) => {
                 unreachable!("where clients speak bytes, servers do")
             }
             Input::Connected(number) => {

@@ -166,7 +166,7 @@ impl Run for Simulation {
         clients.all(|client| state.clients[client].done || state.world.clients.is_dead(client))
     }
 
-    fn start_probe(&mut self) {
+    fn start_probes(&mut self) {
         let mut state = self.shared.lock();
         let probe = self.shared.plan.probe();
         state.world.record_clocks(self.shared.plan.client_host(probe));
@@ -176,7 +176,7 @@ impl Run for Simulation {
         self.warm_up();
     }
 
-    fn has_probe_lease(&self) -> bool {
+    fn have_probes_leases(&self) -> bool {
         self.shared.lock().clients[self.shared.plan.probe()].got_lease
     }
 

@@ -32,6 +32,9 @@ pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
     if clients().any(|(_, client)| client.task_of.is_some()) {
         return Err(unsupported(String::from("`task-of` of a client")));
     }
+    if !scenario.lock.further_resources.is_empty() {
+        return Err(unsupported(String::from("`lock.further-resources`")));
+    }
     for (id, client) in clients() {
         let builder = builder(plan, id).environment(Arc::new(TokioEnvironment::default()));
         if let Err(error) = builder.build() {

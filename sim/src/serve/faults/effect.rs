@@ -57,19 +57,19 @@ impl Effect {
             FaultEffect::Delay { from, to, by_ns, only } => {
                 Self::Links(LinkChange::Delay { from, to, by_ns, only })
             }
-            FaultEffect::Delete { node } => server(node, ServerChange::Delete),
+            FaultEffect::Delete { node, .. } => server(node, ServerChange::Delete),
             FaultEffect::Die { host, .. } if plan.server_at(host).is_none() => {
                 Self::Kill { client: plan.client_at(host) }
             }
             FaultEffect::Die { host, death } => Self::Death { node: plan.node_at(host), death },
-            FaultEffect::Evict { node } => server(node, ServerChange::Evict),
+            FaultEffect::Evict { node, .. } => server(node, ServerChange::Evict),
             FaultEffect::Flush { node, database } => server(node, ServerChange::Flush { database }),
             FaultEffect::MemoryFull { server: it } => server(node_of(it), ServerChange::MemoryFull),
             FaultEffect::Partition { from, to, one_way, lost } => {
                 Self::Links(LinkChange::Partition { from, to, one_way, lost })
             }
             FaultEffect::Snapshot { server: it } => server(node_of(it), ServerChange::Snapshot),
-            FaultEffect::SpuriousPush { node } => server(node, ServerChange::SpuriousPush),
+            FaultEffect::SpuriousPush { node, .. } => server(node, ServerChange::SpuriousPush),
             FaultEffect::Stall { server: it } => Self::Stall { node: node_of(it) },
             FaultEffect::Stop { host, .. } => Self::Pause { client: plan.client_at(host) },
             FaultEffect::Attach { .. }

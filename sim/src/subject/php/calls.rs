@@ -1,6 +1,7 @@
 //! The calls of the class: what it does node after node, and how each call ends.
 
 use lock_judge::history::{Id, NodeId, Settlement};
+use lock_judge::ids::ResourceId;
 
 use super::{CONNECT_TIMEOUT, FIRST, PhpClient, RETRY_LEAST_MS, RETRY_MOST_MS, State, TRIES, Task};
 use crate::subject::policy::nanos;
@@ -47,7 +48,8 @@ impl PhpClient {
             Task::Unlock | Task::UnlockAfterFailure => CommandKind::CompareAndDelete,
         };
         let FreshAttempt { attempt, token, .. } = self.fresh;
-        self.actions.push_back(Action::Write { route: self.route(node), attempt, kind, token });
+        let (route, resource) = (self.route(node), ResourceId::default());
+        self.actions.push_back(Action::Write { route, attempt, resource, kind, token });
         let timeout_boot_ns = now.boot_ns.saturating_add(nanos(self.socket_timeout));
         self.state = State::Blocked { task, node, dials: false, timeout_boot_ns };
     }

@@ -1,15 +1,22 @@
 //! The servers' table of connections that listen, if clients do not speak bytes. A server that
 //! speaks bytes keeps this table itself.
 
-use lock_judge::ids::{ConnectionId, ServerId};
+use lock_judge::ids::{ConnectionId, ResourceId, ServerId};
 
 /// Connections to which the servers push, or do not.
 #[derive(Debug, Default)]
 pub(in crate::world) struct Tracking {
     /// Connections that listen, but that their server has forgotten.
     deaf: Vec<ConnectionId>,
-    /// Registrations: connections to which a server pushes the next change of the lock's key.
-    readers: Vec<(ServerId, ConnectionId)>,
+    readers: Vec<Reader>,
+}
+
+/// A registration: the server pushes the next change of the resource's key to the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Reader {
+    server: ServerId,
+    connection: ConnectionId,
+    resource: ResourceId,
 }
 
 impl Tracking {
@@ -28,10 +35,16 @@ impl Tracking {
         self.deaf.contains(&connection)
     }
 
-    /// Registers the connection for a push at the next change of the lock's key.
-    pub(in crate::world) fn register(&mut self, server: ServerId, connection: ConnectionId) {
-        if !self.readers.contains(&(server, connection)) {
-            self.readers.push((server, connection));
+    /// Registers the connection for a push at the next change of the key of `resource`.
+    pub(in crate::world) fn register(
+        &mut self,
+        server: ServerId,
+        connection: ConnectionId,
+        resource: ResourceId,
+    ) {
+        let reader = Reader { server, connection, resource };
+        if !self.readers.contains(&reader) {
+            self.readers.push(reader);
         }
     }
 
@@ -40,11 +53,42 @@ impl Tracking {
         !self.readers.is_empty()
     }
 
-    /// Removes all registrations at the server, and returns their connections.
-    pub(in crate::world) fn take_readers(&mut self, server: ServerId) -> Vec<ConnectionId> {
-        let of_server = self.readers.iter().filter(|&&(of, _)| of == server);
-        let taken = of_server.map(|&(_, connection)| connection).collect();
-        self.readers.retain(|&(of, _)| of != server);
+    /// Removes the registrations at the server for the key of `resource`, and returns their
+    /// connections.
+    pub(in crate::world) fn take_readers(
+        &mut self,
+        server: ServerId,
+        resource: ResourceId,
+    ) -> Vec<ConnectionId> {
+        let is_meant = |it: &Reader| it.server == server && it.resource == resource;
+        let taken = self.readers.iter().filter(|it| is_meant(it));
+        let taken = taken.map(|it| it.connection).collect();
+        self.readers.retain(|it| !is_meant(it));
         taken
+    }
+
+    /// Removes all registrations at the server.
+    pub(in crate::world) fn forget_readers(&mut self, server: ServerId) {
+        self.readers.retain(|it| it.server != server);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_registration_is_for_one_key() {
+        let (server, connection) = (ServerId(0), ConnectionId(4));
+        let [one, other] = [ResourceId(0), ResourceId(1)];
+        let mut tracking = Tracking::default();
+        tracking.register(server, connection, one);
+        tracking.register(server, connection, other);
+        assert_eq!(tracking.take_readers(server, one), [connection]);
+        assert_eq!(tracking.take_readers(server, one), []);
+        tracking.register(ServerId(1), connection, one);
+        tracking.forget_readers(server);
+        assert_eq!(tracking.take_readers(server, other), []);
+        assert_eq!(tracking.take_readers(ServerId(1), one), [connection]);
     }
 }

@@ -211,8 +211,8 @@ impl Bounds<'_> {
     }
 
     fn client(&self, client: ClientId) -> Result<(), String> {
-        // The probe comes after the scenario's own clients.
-        self.id("client", client, self.scenario.clients.len() + 1)
+        // The probes come after the scenario's own clients.
+        self.id("client", client, self.scenario.client_count())
     }
 
     fn host(&self, host: HostId) -> Result<(), String> {

@@ -27,6 +27,7 @@ pub(super) fn scenario() -> Scenario {
     let client = |id: &str| Client {
         id: String::from(id),
         task_of: None,
+        resource: None,
         subject: String::from("redlock"),
         connections: None,
         ttl: None,

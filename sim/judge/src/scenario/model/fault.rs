@@ -10,8 +10,8 @@ mod words;
 use serde::Serialize;
 
 pub use self::details::{
-    ClockBy, ClockRate, Delay, Demotion, Failover, Flush, Lost, Message, OneHost, Partition,
-    Restarting, Stopwatch, Swap,
+    ClockBy, ClockRate, Delay, Demotion, Failover, Flush, Lost, Message, OneHost, OneKey,
+    Partition, Restarting, Stopwatch, Swap,
 };
 pub use self::hosts::{HostNames, Hosts};
 pub use self::kinds::{Cause, Descriptor, Ends, Family, FaultKind, Time};

@@ -11,6 +11,10 @@ use crate::scenario::span::{Span, SpanRange};
 pub struct Lock {
     /// Name of the lock: the key on every master.
     pub resource: String,
+    /// Names of further locks on the same masters, with the same parameters. A client names the one
+    /// that it uses in `resource`. Only for `redlock`, on the engine `event`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub further_resources: Vec<String>,
     /// TTL of a key.
     pub ttl: Span,
     /// Part of its TTL that a lease gives up for clock drift.
@@ -38,6 +42,7 @@ impl Default for Lock {
     fn default() -> Self {
         Self {
             resource: String::from("res"),
+            further_resources: Vec::new(),
             ttl: Span::from_ms(10_000),
             drift: Drift::default(),
             node_timeout: Span::from_ms(50),

@@ -218,6 +218,20 @@ pub(super) const MISTAKES: &[(&str, &str)] = &[
         "[[fault]]\nid = \"jump\"",
         "[[client]]\nid = \"c3\"\ntask-of = \"c1\"\nsteps = [{ acquire = {} }]\n[[fault]]\nid = \"p\"\nat = \"1s\"\npause = { host = \"c3\" }\n[[fault]]\nid = \"jump\"",
     ),
+    // Resources.
+    ("[lock]", "[lock]\nfurther-resources = [\"stock\", \"stock\"]"),
+    ("[lock]", "[lock]\nfurther-resources = [\"\"]"),
+    ("[lock]", "[lock]\nfurther-resource = [\"stock\"]"),
+    (
+        "[lock]",
+        "[lock]\nfurther-resources = [\"b\", \"c\", \"d\", \"e\", \"f\", \"g\", \"h\", \"i\"]",
+    ),
+    ("id    = \"c1\"", "id    = \"c1\"\nresource = \"stock\""),
+    (
+        "[lock]",
+        "[[fault]]\nid = \"gone\"\nat = \"1s\"\ndelete = { host = \"A\", resource = \"stokc\" }\n[lock]\nfurther-resources = [\"stock\"]",
+    ),
+    ("clock-jump = { host = \"C\", by = \"10s\" }", "flush = { host = \"C\", resource = \"res\" }"),
     // Cases.
     ("fault.jump.clock-jump.by", "fault.jmp.clock-jump.by"),
     ("fault.jump.clock-jump.by", "fault.jump.clock-jmp.by"),

@@ -22,9 +22,9 @@ impl Process {
         }
         match action {
             Action::AttemptDue => self.begin(world, task),
-            Action::Write { route, attempt, kind, token } => {
+            Action::Write { route, attempt, resource, kind, token } => {
                 let command = UNNUMBERED;
-                self.write(world, route, Request { command, attempt, kind, token });
+                self.write(world, route, Request { command, attempt, resource, kind, token });
             }
             Action::Decided { attempt, counted, deadline_ns } => {
                 self.tasks[task].to_deliver = Some(attempt);

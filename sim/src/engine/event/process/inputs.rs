@@ -28,9 +28,9 @@ impl Process {
                     }
                 }
             }
-            Input::Changed(number) => {
+            Input::Changed(number, resource) => {
                 if let Some(route) = self.route(number) {
-                    self.subject.handle_key_changed(route, now);
+                    self.subject.handle_key_changed(route, resource, now);
                 }
             }
             Input::Forgot(number) => {

@@ -5,7 +5,7 @@ use std::io;
 use std::task::Poll;
 
 use lock_judge::history::{Answer, AttemptId, ClientId, EventKind, NodeId, OpKind};
-use lock_judge::ids::{ConnectionId, ServerId};
+use lock_judge::ids::{ConnectionId, ResourceId, ServerId};
 use lock_judge::scenario::AttemptStep;
 use redis_sim::resp::{self, Requests};
 
@@ -258,8 +258,9 @@ impl State {
         if greets || asks_for_owner {
             let attempt = AttemptId { client: line.client, number: 0 };
             let token = redlock_protocol::Token::from_bytes([0; 20]);
-            let greeting =
-                Request { command: UNNUMBERED, attempt, kind: CommandKind::Greet, token };
+            let (command, resource) = (UNNUMBERED, ResourceId::default());
+            let kind = CommandKind::Greet;
+            let greeting = Request { command, attempt, resource, kind, token };
             line.cut.pop_front();
             return Some((length, greeting));
         }

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::task::Poll;
 
 use lock_judge::history::CommandId;
-use lock_judge::ids::{ConnectionId, ServerId};
+use lock_judge::ids::{ConnectionId, ResourceId, ServerId};
 use redlock_client::scripts::RELEASE;
 
 use super::*;
@@ -67,7 +67,7 @@ fn a_script_that_the_server_does_not_know_is_asked_for_again() {
             end.requests.push(&[format!("${}\r\n", word.len()).as_bytes(), word, b"\r\n"].concat());
         }
         let (command, kind) = (CommandId(7), CommandKind::CompareAndDelete);
-        let request = Request { command, attempt, kind, token };
+        let request = Request { command, attempt, resource: ResourceId(0), kind, token };
         state.world.execute(number, request);
         let again = state.world.wire.as_mut().unwrap().end(number).again.pop_front();
         (again.map(|it| it.command), before != state.world.recorder.hash())
@@ -139,7 +139,8 @@ fn pushes_travel_to_the_connections_that_read_the_key() {
     requests(state, writer, b"SET res v PX 1000\r\n");
     let attempt = AttemptId { client: ClientId(1), number: 1 };
     let kind = CommandKind::Set { ttl_ms: Some(1_000) };
-    let request = Request { command: CommandId(1), attempt, kind, token: token_of(attempt, 1) };
+    let (command, token) = (CommandId(1), token_of(attempt, 1));
+    let request = Request { command, attempt, resource: ResourceId(0), kind, token };
     state.world.execute(writer, request);
     assert_eq!(sent(state, writer), "+OK\r\n");
     let push = ">2\r\n$10\r\ninvalidate\r\n*1\r\n$3\r\nres\r\n";

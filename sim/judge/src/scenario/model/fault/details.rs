@@ -14,6 +14,18 @@ pub struct OneHost {
     pub host: HostNames,
 }
 
+/// Nodes on which something happens to the key of one lock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct OneKey {
+    /// Names of the nodes.
+    pub host: HostNames,
+    /// Name of the lock's resource; `lock.resource` if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource: Option<String>,
+}
+
 /// Nodes that are flushed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

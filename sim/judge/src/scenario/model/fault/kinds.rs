@@ -4,7 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::details::{
-    ClockBy, ClockRate, Delay, Demotion, Failover, Flush, OneHost, Partition, Restarting, Swap,
+    ClockBy, ClockRate, Delay, Demotion, Failover, Flush, OneHost, OneKey, Partition, Restarting,
+    Swap,
 };
 use super::hosts::Hosts;
 use crate::scenario::span::{SignedSpanRange, Span, SpanRange};
@@ -36,11 +37,11 @@ pub enum FaultKind {
     /// The clocks are slewed by an amount between the start and the end.
     ClockSlew(ClockBy),
     /// The lock's key is evicted.
-    Evict(OneHost),
+    Evict(OneKey),
     /// All keys of a node, or of one of its databases, are deleted.
     Flush(Flush),
     /// An operator deletes the lock's key on a node.
-    Delete(OneHost),
+    Delete(OneKey),
     /// A node's memory is full under the policy `noeviction`: it rejects SETs and nothing else.
     MemoryFull(OneHost),
     /// Syncs of a node's disk that are under way, or that begin, do not finish until the end.
@@ -60,7 +61,7 @@ pub enum FaultKind {
     Attach(OneHost),
     /// A node pushes a change of the lock's key although the key has not changed, because a key of
     /// the same name has changed in another database.
-    SpuriousPush(OneHost),
+    SpuriousPush(OneKey),
 }
 
 /// The kinds of end that a fault can have.
@@ -149,17 +150,15 @@ macro_rules! on_hosts {
     ($kind:expr, $it:ident => $hosts:expr, $none:expr) => {
         match $kind {
             FaultKind::Attach($it)
-            | FaultKind::Delete($it)
             | FaultKind::DiskStall($it)
-            | FaultKind::Evict($it)
             | FaultKind::MemoryFull($it)
             | FaultKind::Pause($it)
             | FaultKind::Snapshot($it)
-            | FaultKind::SpuriousPush($it)
             | FaultKind::Stall($it)
             | FaultKind::Suspend($it) => $hosts,
             FaultKind::ClockJump($it) | FaultKind::ClockSlew($it) => $hosts,
             FaultKind::ClockRate($it) => $hosts,
+            FaultKind::Delete($it) | FaultKind::Evict($it) | FaultKind::SpuriousPush($it) => $hosts,
             FaultKind::Demote($it) => $hosts,
             FaultKind::Flush($it) => $hosts,
             FaultKind::Kill($it) | FaultKind::Power($it) | FaultKind::Shutdown($it) => $hosts,
@@ -252,6 +251,15 @@ impl FaultKind {
     pub const fn restarting(&self) -> Option<&Restarting> {
         match self {
             Self::Kill(it) | Self::Power(it) | Self::Shutdown(it) => Some(it),
+            _ => None,
+        }
+    }
+
+    /// Returns the lock whose key the fault is about, if it is about one lock's key.
+    #[must_use]
+    pub const fn key(&self) -> Option<&OneKey> {
+        match self {
+            Self::Delete(it) | Self::Evict(it) | Self::SpuriousPush(it) => Some(it),
             _ => None,
         }
     }

@@ -1,6 +1,6 @@
 //! Descriptions of faults in words.
 
-use super::details::{Demotion, Flush, Restarting};
+use super::details::{Demotion, Flush, OneKey, Restarting};
 use super::hosts::HostNames;
 use super::kinds::FaultKind;
 use crate::scenario::span::{SignedSpanRange, SpanRange};
@@ -30,7 +30,7 @@ impl FaultKind {
                 let (from, to) = (text::list(&delay.from), text::list(&delay.to));
                 format!("messages from {from} to {to} take {} longer", length(delay.by))
             }
-            Self::Delete(one) => format!("an operator deletes the key on {}", one.host),
+            Self::Delete(one) => format!("an operator deletes {} on {}", key(one), one.host),
             Self::Demote(it) => {
                 let becomes = it.host.by_number("becomes a replica", "become replicas");
                 format!("{} {becomes}{}", it.host, leader(it))
@@ -41,7 +41,8 @@ impl FaultKind {
                 format!("{disk} of {} {finishes}", one.host)
             }
             Self::Evict(one) => {
-                format!("{} {} the key", one.host, one.host.by_number("evicts", "evict"))
+                let evicts = one.host.by_number("evicts", "evict");
+                format!("{} {evicts} {}", one.host, key(one))
             }
             Self::Failover(it) => format!("{} replaces {}", it.to, it.node),
             Self::Flush(it) => {
@@ -75,7 +76,7 @@ impl FaultKind {
             }
             Self::SpuriousPush(one) => {
                 let pushes = one.host.by_number("pushes", "push");
-                format!("{} {pushes} although the key has not changed", one.host)
+                format!("{} {pushes} although {} has not changed", one.host, key(one))
             }
             Self::Stall(one) => {
                 format!("{} {} nothing", one.host, one.host.by_number("executes", "execute"))
@@ -107,12 +108,16 @@ impl FaultKind {
                 let (clocks, by_ns) = (clocks(&by.host), signed(by.by));
                 format!("fault “{id}” slewed {clocks} by {by_ns} {span}")
             }
-            Self::Delete(one) => format!("fault “{id}” deleted the key on {} {at}", one.host),
+            Self::Delete(one) => {
+                format!("fault “{id}” deleted {} on {} {at}", key(one), one.host)
+            }
             Self::Demote(it) => {
                 let replica = it.host.by_number("a replica", "replicas");
                 format!("fault “{id}” made {} {replica}{} {span}", it.host, leader(it))
             }
-            Self::Evict(one) => format!("fault “{id}” evicted the key on {} {at}", one.host),
+            Self::Evict(one) => {
+                format!("fault “{id}” evicted {} on {} {at}", key(one), one.host)
+            }
             Self::Failover(it) => {
                 format!("fault “{id}” replaced {} with {} {at}", it.node, it.to)
             }
@@ -176,6 +181,12 @@ fn signed(range: SignedSpanRange) -> String {
 /// outside the scenario.
 fn leader(it: &Demotion) -> String {
     it.of.as_ref().map(|leader| format!(" of {leader}")).unwrap_or_default()
+}
+
+/// Returns `the key`, or `the key of <resource>` if the fault names one.
+fn key(it: &OneKey) -> String {
+    let of = it.resource.as_ref().map(|name| format!(" of {name}"));
+    format!("the key{}", of.unwrap_or_default())
 }
 
 /// Returns `database <number> of `; empty if all databases are flushed.

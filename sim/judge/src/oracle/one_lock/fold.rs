@@ -1,14 +1,14 @@
 //! Folds in what attempts do: updates the facts first, then the properties concerned.
 
-use super::Oracle;
-use super::ground::NEVER;
-use super::leases::Basis;
+use super::OneLock;
 use crate::history::{
     Answer, AttemptId, ClockKind, CommandId, EventKind, FencingToken, KeyEnd, NodeId, NodeIds,
     OpKind, Settlement, Writer,
 };
+use crate::oracle::ground::NEVER;
+use crate::oracle::leases::Basis;
 
-impl Oracle {
+impl OneLock {
     /// Folds in a command that was written, executed or delivered, or a key that ended or returned.
     pub(super) fn observe_command(&mut self, kind: &EventKind) {
         match *kind {
@@ -37,14 +37,7 @@ impl Oracle {
     fn observe_writing(&mut self, command: CommandId, id: AttemptId, node: NodeId, op: OpKind) {
         self.counters.commands += 1;
         let facts = &mut self.facts;
-        facts.next_command = facts.next_command.max(CommandId(command.0.saturating_add(1)));
-        if facts.can_be(id.client, node) {
-            let began_ns =
-                if op == OpKind::Set { facts.t1_before_stop_ns(id, node) } else { NEVER };
-            for task in facts.setting.tasks_with(id.client).iter() {
-                facts.reach.written(task, node, command, (began_ns, facts.now_ns));
-            }
-        }
+        facts.connection_written((command, op), id, node);
         self.sound_grant.written(facts, id, (node, op));
         let Some(attempt) = facts.leases.ensure(id) else { return };
         attempt.wrote_early |= attempt.began_ns == NEVER;
@@ -66,11 +59,7 @@ impl Oracle {
     ) {
         let facts = &mut self.facts;
         self.deadlock_free.moved(command, facts.now_ns);
-        if facts.can_be(id.client, node) {
-            for task in facts.setting.tasks_with(id.client).iter() {
-                facts.reach.answered(task, node, command, facts.now_ns);
-            }
-        }
+        facts.connection_answered(command, id, node);
         match (op, answer) {
             (OpKind::Extend | OpKind::Expire, Answer::Yes) => {
                 facts.extension_confirmed(id, node, command);
