@@ -3,6 +3,7 @@
 mod clients;
 mod cluster;
 mod faults;
+mod resources;
 
 use std::collections::BTreeMap;
 
@@ -18,6 +19,9 @@ use crate::search::Engine;
 /// Shortest node timeout on the engine `turmoil`, whose messages take a millisecond each way.
 const TIMEOUT_OF_TURMOIL: Span = Span::from_ms(3);
 
+/// Share of the plans in which processes have further tasks.
+const TASKS_PERCENT: u64 = 30;
+
 /// Subject and engine of all plans, and the assumptions that they may break.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,11 +33,28 @@ pub struct Frame {
     /// Engine that plays the plans. Plans for `turmoil` are the same, without what that engine cannot
     /// play.
     pub engine: Engine,
+    /// Most resources that the clients of a plan lock. With 1, plans are the same as if there
+    /// were no resources to draw.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub resources: usize,
+}
+
+fn one() -> usize {
+    1
+}
+
+fn is_one(resources: &usize) -> bool {
+    *resources == 1
 }
 
 impl Default for Frame {
     fn default() -> Self {
-        Self { subject: String::from(OURS), broken: Assumptions::NONE, engine: Engine::Event }
+        Self {
+            subject: String::from(OURS),
+            broken: Assumptions::NONE,
+            engine: Engine::Event,
+            resources: 1,
+        }
     }
 }
 
@@ -57,7 +78,8 @@ pub fn plan(frame: &Frame, seed: u64, number: u64) -> Scenario {
     sketch.differences();
     sketch.faults();
     match frame.engine {
-        Engine::Event => sketch.tasks(),
+        Engine::Event if frame.resources > 1 => sketch.resources(frame.resources),
+        Engine::Event => sketch.tasks(TASKS_PERCENT),
         Engine::Turmoil => sketch.suit_turmoil(),
     }
     sketch.plan
@@ -158,7 +180,7 @@ mod tests {
 
     use super::super::limits;
     use super::*;
-    use lock_judge::scenario::{At, Client, FaultKind, Step, complaints};
+    use lock_judge::scenario::{At, Client, FaultKind, RESOURCES_MAX, Step, complaints};
 
     fn frames() -> Vec<Frame> {
         let mut frames = vec![Frame::default()];
@@ -176,6 +198,11 @@ mod tests {
             });
         }
         frames.push(Frame { engine: Engine::Turmoil, ..Frame::default() });
+        frames.push(Frame {
+            broken: Assumption::ALL.into_iter().collect(),
+            resources: RESOURCES_MAX,
+            ..Frame::default()
+        });
         frames
     }
 

@@ -18,7 +18,9 @@ use lock_judge::scenario::{Scenario, SeedRange, complaints};
 use serde_json::Value;
 
 use self::quieter::changes;
-use self::tree::{at, calmer, collect_parts, collect_times, forget, remove, rounded, shorter};
+use self::tree::{
+    at, calmer, collect_parts, collect_times, forget, merge_resource, remove, rounded, shorter,
+};
 use super::assumptions::Assumptions;
 use super::case;
 use super::contract::{Finding, findings};
@@ -73,6 +75,7 @@ pub fn shrink(plan: &Scenario, engine: Engine, finding: &Finding) -> Shrunk {
     };
     loop {
         let before = shrinking.tree.clone();
+        shrinking.take_away_resources();
         shrinking.take_away_hosts();
         shrinking.quieten();
         shrinking.take_away_parts();
@@ -113,6 +116,16 @@ struct Shrinking<'f> {
 }
 
 impl Shrinking<'_> {
+    /// Lets the clients of each further resource lock the first one.
+    fn take_away_resources(&mut self) {
+        let scenario = parsed(&self.tree).expect("only valid scenarios are kept");
+        for resource in scenario.lock.further_resources.iter().rev() {
+            let mut tree = self.tree.clone();
+            merge_resource(&mut tree, resource);
+            self.consider(tree);
+        }
+    }
+
     /// Takes each client, node and replica away, with everything that names it; then two nodes at
     /// once, because a majority of four nodes is no smaller than one of five.
     fn take_away_hosts(&mut self) {

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use lock_judge::scenario::{Override, SeedRange, Span};
+use lock_judge::scenario::{Override, RESOURCES_MAX, SeedRange, Span};
 use redlock_sim::explore::Assumption;
 use redlock_sim::search::Engine;
 
@@ -217,6 +217,10 @@ pub(super) struct Explore {
     /// given several times
     #[arg(long = "break", value_name = "ASSUMPTION")]
     pub(super) broken: Vec<Assumption>,
+    /// Most locks that the clients of a plan use, on the same connections; more than one only for
+    /// `redlock` on the engine `event`
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<usize>(1, RESOURCES_MAX as u64), allow_negative_numbers = true)]
+    pub(super) resources: usize,
     /// Write what the plans cost to this file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["limit", "shard", "shard_from_env"])]
     pub(super) figures: Option<PathBuf>,
@@ -225,7 +229,8 @@ pub(super) struct Explore {
         long,
         value_name = "FILE",
         conflicts_with_all = [
-            "subject", "engine", "plans", "limit", "seed", "broken", "shard", "shard_from_env",
+            "subject", "engine", "plans", "limit", "seed", "broken", "resources", "shard",
+            "shard_from_env",
         ]
     )]
     pub(super) baseline: Option<PathBuf>,

@@ -43,8 +43,11 @@ pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
         stop_signal::after(limit.duration());
     }
     let Plan { frame, seed, plans } = &plan;
-    let Frame { subject, broken, engine } = frame;
+    let Frame { subject, broken, engine, resources } = frame;
     let mut of = format!("subject `{subject}` on {engine}, may break: {broken}");
+    if *resources > 1 {
+        of += &format!(", up to {resources} resources");
+    }
     if let Some(part) = part {
         of += &format!(", shard {part}");
     }
@@ -94,9 +97,10 @@ pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
 
 /// Returns what the arguments ask for.
 fn planned(arguments: &Explore) -> Result<Plan, Stop> {
-    let Explore { subject, engine, seed, .. } = arguments;
+    let Explore { subject, engine, seed, resources, .. } = arguments;
     let broken: Assumptions = arguments.broken.iter().copied().collect();
-    let frame = Frame { subject: subject.clone(), broken, engine: *engine };
+    let frame =
+        Frame { subject: subject.clone(), broken, engine: *engine, resources: *resources };
     check(&frame)?;
     let end = if arguments.limit.is_some() { u64::MAX } else { PLANS };
     let plans = arguments.plans.clone().map_or(0..end, |plans| plans.0);
@@ -197,7 +201,7 @@ fn report(
 
 /// Checks that there is such a subject, and that the engine runs it.
 fn check(frame: &Frame) -> Result<(), Stop> {
-    let Frame { subject, engine, .. } = frame;
+    let Frame { subject, engine, resources, .. } = frame;
     if scenario::subject(subject).is_none() {
         let message = format!("error: `{subject}` is not a lock client");
         return Err(Stop::usage(match nearest(subject, scenario::subject_names()) {
@@ -207,6 +211,11 @@ fn check(frame: &Frame) -> Result<(), Stop> {
     }
     if *engine == Engine::Turmoil && subject != OURS {
         return Err(Stop::usage(format!("error: the engine `{engine}` runs `{OURS}` alone")));
+    }
+    if *resources > 1 && (*engine != Engine::Event || subject != OURS) {
+        let message = format!("`{subject}` on the engine `{engine}` has one lock");
+        let help = format!("several resources are for `{OURS}` on the engine `{}`", Engine::Event);
+        return Err(Stop::usage(format!("error: {message}\n  = help: {help}")));
     }
     Ok(())
 }
@@ -218,6 +227,9 @@ fn command_of(frame: &Frame, seed: u64, number: u64) -> String {
         command += &format!(" --subject {}", frame.subject);
     }
     command += engine_of(frame.engine);
+    if frame.resources > 1 {
+        command += &format!(" --resources {}", frame.resources);
+    }
     for assumption in Assumption::ALL.into_iter().filter(|it| frame.broken.has(*it)) {
         command += &format!(" --break {}", assumption.name());
     }

@@ -31,6 +31,7 @@ impl Sketch {
             let own = Client {
                 id: format!("c{number}"),
                 task_of: None,
+                resource: None,
                 subject: subject.to_owned(),
                 connections: self.connections(subject),
                 ttl: self.own_ttl(),
@@ -46,12 +47,12 @@ impl Sketch {
         self.copies();
     }
 
-    /// Adds tasks to processes, mostly to one, and lets faults wait for their attempts. Tasks come last
-    /// and take nothing from the other draws, so plans without them are as they would be if there were
-    /// no tasks.
-    pub(super) fn tasks(&mut self) {
+    /// Adds tasks to processes in `percent` of the plans, mostly to one, and lets faults wait for their
+    /// attempts. Tasks come last and take nothing from the other draws, so plans without them are as
+    /// they would be if there were no tasks.
+    pub(super) fn tasks(&mut self, percent: u64) {
         let count = self.plan.clients.len() as u64;
-        if !self.is_ours || count + TASKS_MAX > CLIENTS_MAX || !self.dice.percent(30) {
+        if !self.is_ours || count + TASKS_MAX > CLIENTS_MAX || !self.dice.percent(percent) {
             return;
         }
         let clients = self.plan.clients.iter();
@@ -72,6 +73,7 @@ impl Sketch {
             self.plan.clients.push(Client {
                 id: id.clone(),
                 task_of: Some(process.clone()),
+                resource: None,
                 subject: String::from(OURS),
                 connections: None,
                 ttl,

@@ -3,9 +3,9 @@
 
 use lock_judge::scenario::{
     At, AttemptPoint, AttemptStep, Chance, ClockBy, ClockRate, CountRange, Delay, Demotion, Ends,
-    Failover, Fault, FaultKind, Flush, HostNames, Lost, Message, OneHost, Partition, Persistence,
-    RestartGuard, Restarting, SignedSpan, SignedSpanRange, Span, SpanRange, Stopwatch, Swap,
-    WhichAttempt,
+    Failover, Fault, FaultKind, Flush, HostNames, Lost, Message, OneHost, OneKey, Partition,
+    Persistence, RestartGuard, Restarting, SignedSpan, SignedSpanRange, Span, SpanRange, Stopwatch,
+    Swap, WhichAttempt,
 };
 
 use super::Sketch;
@@ -148,6 +148,7 @@ impl Sketch {
     fn kind(&mut self, name: &str) -> Option<FaultKind> {
         let one_client = |sketch: &mut Self| OneHost { host: sketch.some_clients() };
         let one_node = |sketch: &mut Self| OneHost { host: sketch.some_nodes() };
+        let one_key = |sketch: &mut Self| OneKey { host: sketch.some_nodes(), resource: None };
         Some(match name {
             "attach" => FaultKind::Attach(OneHost { host: self.one_replica()? }),
             "clock-jump" => FaultKind::ClockJump(self.clock_jump()),
@@ -156,21 +157,21 @@ impl Sketch {
             }
             "clock-slew" => FaultKind::ClockSlew(self.clock_slew()),
             "delay" => FaultKind::Delay(self.delay_of_messages()),
-            "delete" => FaultKind::Delete(one_node(self)),
+            "delete" => FaultKind::Delete(one_key(self)),
             "demote" => FaultKind::Demote(Demotion {
                 host: self.some_nodes(),
                 of: None,
                 keeps_keys: self.dice.percent(30),
             }),
             "disk-stall" => FaultKind::DiskStall(one_node(self)),
-            "evict" => FaultKind::Evict(one_node(self)),
+            "evict" => FaultKind::Evict(one_key(self)),
             "failover" => FaultKind::Failover(self.failover()?),
             "flush" => {
                 let database = self.dice.weighted(&[(2, None), (1, Some(0)), (1, Some(3))]);
                 FaultKind::Flush(Flush { host: self.some_nodes(), database })
             }
             "kill" => FaultKind::Kill(self.restarting()?),
-            "spurious-push" => FaultKind::SpuriousPush(one_node(self)),
+            "spurious-push" => FaultKind::SpuriousPush(one_key(self)),
             "memory-full" => FaultKind::MemoryFull(one_node(self)),
             "partition" => FaultKind::Partition(self.partition()),
             "pause" => FaultKind::Pause(one_client(self)),

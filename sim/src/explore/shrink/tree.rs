@@ -32,6 +32,21 @@ pub(super) fn forget(tree: &mut Value, host: &str) {
     }
 }
 
+/// Makes the clients and faults of `resource` those of the first one.
+pub(super) fn merge_resource(tree: &mut Value, resource: &str) {
+    match tree {
+        Value::Array(items) => items.iter_mut().for_each(|it| merge_resource(it, resource)),
+        Value::Object(fields) => {
+            fields.retain(|key, it| key != "resource" || it.as_str() != Some(resource));
+            if let Some(Value::Array(further)) = fields.get_mut("further-resources") {
+                further.retain(|it| it.as_str() != Some(resource));
+            }
+            fields.values_mut().for_each(|it| merge_resource(it, resource));
+        }
+        _ => {}
+    }
+}
+
 fn is_named(value: &Value, host: &str) -> bool {
     let named = |key: &str| value.get(key).and_then(Value::as_str) == Some(host);
     // A fault on this host alone, or at one of its steps, goes too.
@@ -212,6 +227,22 @@ mod tests {
         assert_eq!(steps, [r#"["a","b","c","d"]"#.to_owned(), times(1), times(2), times(3)]);
         let faults = [r#"[{"lasts":"1ms"}]"#, r#"[{"every":"1s","lasts":"1ms","times":1}]"#];
         assert_eq!(of("fault"), faults);
+    }
+
+    #[test]
+    fn a_resource_becomes_the_first_one() {
+        let mut tree = serde_json::json!({
+            "lock": { "resource": "res", "further-resources": ["r2", "r3"] },
+            "client": [{ "id": "c1", "resource": "r2" }, { "id": "c2", "resource": "r3" }],
+            "fault": [{ "delete": { "host": "A", "resource": "r2" } }],
+        });
+        merge_resource(&mut tree, "r2");
+        let expected = serde_json::json!({
+            "lock": { "resource": "res", "further-resources": ["r3"] },
+            "client": [{ "id": "c1" }, { "id": "c2", "resource": "r3" }],
+            "fault": [{ "delete": { "host": "A" } }],
+        });
+        assert_eq!(tree, expected);
     }
 
     #[test]
