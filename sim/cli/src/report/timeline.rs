@@ -7,6 +7,7 @@ use lock_judge::history::{
     Answer, AttemptId, BasedOn, ClientId, ClockKind, Event, FaultId, FencingToken, HostId, Id,
     KeyEnd, NodeId, NodeIds, OpKind, Refusal, Rejection, Segment, Settlement, WriteId, Writer,
 };
+use lock_judge::ids::ResourceId;
 use lock_judge::scenario::{Scenario, WORKER};
 
 mod belief;
@@ -182,8 +183,8 @@ pub(super) struct Timeline<'a> {
     pub(super) end_ns: u64,
     /// Granted attempts, ordered by beginning. The first is called L1.
     granted: Vec<AttemptId>,
-    /// Number of clients that are drawn: the scenario's own, and the probe if none of its attempts
-    /// was delivered.
+    /// Number of clients that are drawn: the scenario's own, and the probes up to the last one of
+    /// which no attempt was delivered.
     clients: usize,
 }
 
@@ -252,6 +253,12 @@ impl<'a> Timeline<'a> {
         }
     }
 
+    /// Returns the name of the resource that `client` locks, if the scenario has several.
+    pub(super) fn resource_name(&self, client: ClientId) -> Option<&str> {
+        let has_several = self.scenario.resource_ids().len() > 1;
+        has_several.then(|| self.scenario.resource_name(self.scenario.resource_of(client)))
+    }
+
     pub(super) fn node_name(&self, node: NodeId) -> &str {
         self.host_name(node.first_host())
     }
@@ -293,5 +300,23 @@ impl<'a> Timeline<'a> {
     /// Returns true if the client of the attempt is drawn.
     pub(super) fn is_drawn(&self, id: AttemptId) -> bool {
         id.client.index() < self.clients().len()
+    }
+
+    fn drawn_clients(&self) -> usize {
+        let is_in_vain = |resource: &ResourceId| {
+            let probe = self.scenario.probe_of(*resource);
+            let mut own = self.attempts.iter().filter(|attempt| attempt.id.client == probe);
+            own.clone().next().is_some() && own.all(|it| it.delivered.is_none())
+        };
+        let last = self.scenario.resource_ids().rev().find(is_in_vain);
+        self.scenario.clients.len() + last.map_or(0, |last| last.index() + 1)
+    }
+}
+
+/// Returns the resource of a key that `writer` wrote. Operators write the first.
+pub(super) fn resource_of(scenario: &Scenario, writer: Writer) -> ResourceId {
+    match writer {
+        Writer::Attempt(id) => scenario.resource_of(id.client),
+        Writer::Nobody | Writer::Operator => ResourceId::default(),
     }
 }

@@ -5,7 +5,7 @@ use lock_judge::text;
 
 use super::{Gantt, NODE_ROW, RIGHT, colour, is_drawn};
 use crate::report::svg::{Area, PX, width_of};
-use crate::report::timeline::{Key, Timeline};
+use crate::report::timeline::{Key, Timeline, resource_of};
 
 const BAR_TOP: i64 = 5 * PX;
 const BAR: i64 = 16 * PX;
@@ -42,7 +42,11 @@ fn keys(gantt: &mut Gantt<'_, '_>, node: NodeId, top: i64) {
             continue;
         }
         narrow_until = from + 15;
-        let area = Area { x: from, y: top + BAR_TOP, width: (to - from).max(15), height: BAR };
+        // Keys of several locks are one below the other.
+        let height = BAR / timeline.scenario.resource_ids().len() as i64;
+        let place = i64::from(resource_of(timeline.scenario, key.writer).0);
+        let y = top + BAR_TOP + place * height;
+        let area = Area { x: from, y, width: (to - from).max(15), height };
         let (class, name) = owner(timeline, key.writer);
         let told = match name.as_str() {
             "" => String::new(),

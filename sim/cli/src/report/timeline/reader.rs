@@ -10,7 +10,7 @@ use lock_judge::scenario::Scenario;
 
 use super::{
     Absence, AbsenceKind, Attempt, Command, Extension, FaultWindow, Interval, Key, KeyEnded,
-    Moment, Timeline, Write, belief,
+    Moment, Timeline, Write, belief, resource_of,
 };
 
 pub(super) fn read<'a>(scenario: &'a Scenario, events: &'a [Event]) -> Timeline<'a> {
@@ -165,7 +165,7 @@ impl<'a> Reader<'a> {
                         let expected_ns = self.expected_ns(at, node, after, expires_wall_ms);
                         let ended = None;
                         match retimes {
-                            true => self.key_retimed(node, expected_ns),
+                            true => self.key_retimed((node, after), expected_ns),
                             false => self.timeline.keys.push(Key {
                                 node,
                                 writer: after,
@@ -184,10 +184,9 @@ impl<'a> Reader<'a> {
                 let (ended, expected_ns) = (None, None);
                 self.timeline.keys.push(Key { node, writer, set: at, ended, expected_ns });
             }
-            EventKind::KeyEnded { node, cause, by, .. } => {
+            EventKind::KeyEnded { node, writer, cause, by, .. } => {
                 let ended = KeyEnded { moment: at, cause, by };
-                let mut open = self.timeline.keys.iter_mut().rev();
-                if let Some(key) = open.find(|key| key.node == node) {
+                if let Some(key) = self.keys_of((node, writer)).next() {
                     key.ended.get_or_insert(ended);
                 }
             }
@@ -201,11 +200,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn key_retimed(&mut self, node: NodeId, expected_ns: Option<u64>) {
-        let mut keys = self.timeline.keys.iter_mut().rev();
-        if let Some(key) = keys.find(|key| key.node == node && key.ended.is_none()) {
+    fn key_retimed(&mut self, key: (NodeId, Writer), expected_ns: Option<u64>) {
+        if let Some(key) = self.keys_of(key).find(|key| key.ended.is_none()) {
             key.expected_ns = expected_ns;
         }
+    }
+
+    /// Returns the keys of `writer`'s lock on `node`, the latest first.
+    fn keys_of(&mut self, (node, writer): (NodeId, Writer)) -> impl Iterator<Item = &mut Key> {
+        let (scenario, keys) = (self.timeline.scenario, self.timeline.keys.iter_mut().rev());
+        let of = resource_of(scenario, writer);
+        keys.filter(move |key| key.node == node && resource_of(scenario, key.writer) == of)
     }
 
     /// Returns the end of a key of `writer` whose expiry on the node's wall clock is set at `at`.
@@ -333,19 +338,12 @@ impl<'a> Reader<'a> {
         let mut timeline = self.timeline;
         let leases = timeline.attempts.iter().filter(|attempt| attempt.delivered.is_some());
         timeline.granted = leases.map(|attempt| attempt.id).collect();
-        timeline.clients = drawn_clients(&timeline);
+        timeline.clients = timeline.drawn_clients();
         for place in 0..timeline.attempts.len() {
             timeline.attempts[place].beliefs = beliefs_of(&timeline, &timeline.attempts[place]);
         }
         timeline
     }
-}
-
-fn drawn_clients(timeline: &Timeline<'_>) -> usize {
-    let probe = timeline.scenario.probe();
-    let mut probes = timeline.attempts.iter().filter(|attempt| attempt.id.client == probe);
-    let in_vain = probes.clone().next().is_some() && probes.all(|it| it.delivered.is_none());
-    timeline.scenario.clients.len() + usize::from(in_vain)
 }
 
 fn beliefs_of(timeline: &Timeline<'_>, attempt: &Attempt) -> Vec<Interval> {

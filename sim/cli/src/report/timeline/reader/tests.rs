@@ -35,3 +35,20 @@ fn clock_of_the_promoted_replica_measures_its_keys() {
     };
     assert_eq!(expected_ms(ahead), Some(11_101));
 }
+
+/// The end of a key is that of its own lock's key, and nothing else on the node ends.
+#[test]
+fn keys_of_two_locks_are_told_apart() {
+    let mut played = fixture::failover();
+    let scenario = &mut played.result.case.scenario;
+    scenario.lock.further_resources.push(String::from("other"));
+    scenario.clients[1].resource = Some(String::from("other"));
+    let timeline = read(&played.result.case.scenario, &played.kept[0].1);
+    let [first, second] = [0, 1].map(|place| timeline.leases().nth(place).unwrap().id);
+    assert_eq!(timeline.resource_name(second.client), Some("other"));
+    assert_ne!(first.client, second.client);
+    for key in timeline.keys.iter().filter(|key| key.writer == Writer::Attempt(first)) {
+        let by = key.ended.map(|ended| ended.by);
+        assert_ne!(by, Some(Writer::Attempt(second)));
+    }
+}
