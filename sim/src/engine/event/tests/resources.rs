@@ -41,15 +41,14 @@ fn a_fault_about_a_key_strikes_the_lock_that_it_names() {
     let ended = |resource: &str, kind: &str| {
         let fault = fault(&format!("at = \"1s\"\n{kind} = {{ host = \"A\"{resource} }}"));
         let events = play_two(&fault);
-        let by_fault = events.iter().find_map(|event| match event.kind {
+        events.iter().find_map(|event| match event.kind {
             EventKind::KeyEnded { node: NodeId(0), writer: Writer::Attempt(id), .. }
                 if event.at_ns == 1_000 * MS =>
             {
                 Some(id)
             }
             _ => None,
-        });
-        by_fault
+        })
     };
     for kind in ["delete", "evict"] {
         assert_eq!(ended("", kind), Some(C1), "{kind}");
