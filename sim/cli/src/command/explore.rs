@@ -99,8 +99,7 @@ pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
 fn planned(arguments: &Explore) -> Result<Plan, Stop> {
     let Explore { subject, engine, seed, resources, .. } = arguments;
     let broken: Assumptions = arguments.broken.iter().copied().collect();
-    let frame =
-        Frame { subject: subject.clone(), broken, engine: *engine, resources: *resources };
+    let frame = Frame { subject: subject.clone(), broken, engine: *engine, resources: *resources };
     check(&frame)?;
     let end = if arguments.limit.is_some() { u64::MAX } else { PLANS };
     let plans = arguments.plans.clone().map_or(0..end, |plans| plans.0);
