@@ -139,6 +139,7 @@ fn unusable_figures_are_refused() {
         ("\"start\":0", "\"start\":64", "it has no plans"),
         ("\"commands\",", "", "the costs are not commands, wait-without-holder"),
         ("\"subject\":\"redlock\"", "\"subject\":\"redlok\"", "did you mean `redlock`?"),
+        ("\"engine\"", "\"resources\":9,\"engine\"", "9 resources, expected 1 to 8"),
         ("}}", "}", "EOF while parsing"),
         ("\"0\":[", "\"0\":[-", "invalid"),
     ] {

@@ -162,8 +162,8 @@ impl Subject {
         }
     }
 
-    /// Reports a node's push on a connection: the key of `resource` has changed. Only the production client
-    /// listens for changes.
+    /// Reports a node's push on a connection: the key of `resource` has changed. Only the production
+    /// client listens for changes.
     pub fn handle_key_changed(&mut self, route: Route, resource: ResourceId, now: Now) {
         if let Self::Redlock(it) = self {
             it.handle_key_changed(route, resource, now);

@@ -1,5 +1,4 @@
-//! What plans cost, added up in blocks, and the comparison with what the same plans cost in another
-//! build.
+//! Costs of plans, and their comparison with those of another build.
 //!
 //! Properties say what a client must not do. That it wakes late, reads too often or doubts nodes for
 //! too long violates none of them; it shows if the same plans cost more than before. A run depends on

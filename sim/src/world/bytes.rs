@@ -77,9 +77,8 @@ impl World {
         asked: &Request,
     ) -> Option<(ReplyValue, Executed)> {
         let (value, touched) = self.execute_asked(server, connection, asked)?;
-        let stored = self.cluster[server].redis.keyspace().stored(self.plan.key(asked.resource));
-        let nothing = nothing_done(stored);
         let key = self.plan.key(asked.resource);
+        let nothing = nothing_done(self.cluster[server].redis.keyspace().stored(key));
         let ours = touched.into_iter().filter(|it| it.database == 0 && *it.key == *key);
         Some((
             value_of(&value, asked),

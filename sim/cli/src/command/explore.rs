@@ -7,7 +7,7 @@ use core::ops::Range;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use lock_judge::scenario::{self, OURS, Property, nearest};
+use lock_judge::scenario::{self, OURS, Property, RESOURCES_MAX, nearest};
 use lock_judge::text::count;
 use redlock_sim::explore::{
     Assumption, Assumptions, Change, Exploration, Finding, Found, Frame, Situation, Tally, draw,
@@ -198,7 +198,7 @@ fn report(
     Ok(exit)
 }
 
-/// Checks that there is such a subject, and that the engine runs it.
+/// Checks that there is such a subject, and that the engine runs it with so many resources.
 fn check(frame: &Frame) -> Result<(), Stop> {
     let Frame { subject, engine, resources, .. } = frame;
     if scenario::subject(subject).is_none() {
@@ -210,6 +210,10 @@ fn check(frame: &Frame) -> Result<(), Stop> {
     }
     if *engine == Engine::Turmoil && subject != OURS {
         return Err(Stop::usage(format!("error: the engine `{engine}` runs `{OURS}` alone")));
+    }
+    if !(1..=RESOURCES_MAX).contains(resources) {
+        let message = format!("error: {resources} resources, expected 1 to {RESOURCES_MAX}");
+        return Err(Stop::usage(message));
     }
     if *resources > 1 && (*engine != Engine::Event || subject != OURS) {
         let message = format!("`{subject}` on the engine `{engine}` has one lock");

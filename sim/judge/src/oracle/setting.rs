@@ -29,8 +29,8 @@ const AWAY_NS: u64 = 100 * MS_NS;
 /// Longest time for which a sleeping client sends nothing.
 const SILENCE_NS: u64 = 5_000_000_000;
 
-/// Facts that the oracle of one lock derives from the scenario before the first event. Bounds of what clients do
-/// are in true time: they are as long as the slowest clock of a client makes them.
+/// Facts that the oracle of one lock derives from the scenario before the first event. Bounds of what
+/// clients do are in true time: they are as long as the slowest clock of a client makes them.
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
     /// Number of nodes.

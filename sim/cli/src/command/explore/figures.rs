@@ -17,7 +17,7 @@ use crate::report::Staged;
 /// Version of the format.
 const SCHEMA: u32 = 1;
 
-/// What the plans of an exploration cost in the build that wrote the file.
+/// A file that another build wrote: its plans and their costs.
 #[derive(Debug)]
 pub(super) struct Baseline {
     path: PathBuf,

@@ -1,7 +1,7 @@
 //! Several resources: each is a lock of its own, judged by itself.
 
 use super::tale::{C1, C2, C3, PROBE, Tale};
-use crate::history::{Answer, AttemptId, ClientId, EventKind, OpKind, Settlement, Writer};
+use crate::history::{AttemptId, ClientId, EventKind, Settlement};
 use crate::oracle::Judgement;
 use crate::scenario::Property::{
     DeadlockFree, FaultTolerant, MutualExclusion, NoLostUpdate, SoundRefusal,
@@ -45,13 +45,7 @@ fn each_resource_is_judged() {
 fn a_lock_is_not_taken_by_the_key_of_another() {
     let refused = |others: &[AttemptId]| {
         let mut tale = tale(others);
-        tale.acquires(C1, "ABC").at(1_000).begins(C2);
-        for at in ['A', 'B', 'C'] {
-            let command = tale.writes(C2, at, OpKind::Set);
-            let change = (Writer::Attempt(C1), Writer::Attempt(C1));
-            tale.executes((command, C2, at, OpKind::Set), Answer::No, change);
-            tale.answers(command, C2, at, Answer::No);
-        }
+        tale.acquires(C1, "ABC").at(1_000).begins(C2).is_refused(C2, C1, "ABC");
         tale.settles(C2, Settlement::Taken).finds(SoundRefusal)
     };
     assert!(refused(&[C2]).is_violated());
@@ -63,11 +57,8 @@ fn writes_to_two_resources_have_versions_of_their_own() {
     let lost = |others: &[AttemptId]| {
         let mut tale = tale(others);
         tale.acquires(C1, "ABC").acquires(C2, "ABC").sends_write(C1, 0, 0).sends_write(C2, 0, 0);
-        tale.write_lands(C1, (0, 1), 0).write_lands(
-            C2,
-            (0, if others.is_empty() { 2 } else { 1 }),
-            0,
-        );
+        let version_of_c2s = if others.is_empty() { 2 } else { 1 };
+        tale.write_lands(C1, (0, 1), 0).write_lands(C2, (0, version_of_c2s), 0);
         tale.finds(NoLostUpdate)
     };
     assert_eq!(lost(&[C2]), Judgement::Holds);
@@ -83,12 +74,7 @@ fn a_node_that_owes_an_answer_about_one_lock_is_busy_for_the_other() {
         if is_one_process {
             tale.with_c2_in_c1s_process();
         }
-        tale.begins(C1);
-        for at in ['A', 'B', 'C'] {
-            tale.writes(C1, at, OpKind::Set);
-        }
-        tale.settles(C1, Settlement::Cancelled).at(1).begins(C2).at(2);
-        tale.settles(C2, Settlement::TooFewNodes).finds(FaultTolerant)
+        tale.c2_asks_nodes_that_owe_c1_answers().finds(FaultTolerant)
     };
     assert_eq!(refused(true), Judgement::Holds);
     assert!(refused(false).is_violated());

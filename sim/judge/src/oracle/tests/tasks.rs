@@ -1,7 +1,7 @@
 //! Tasks of one client: they share its process and its connections, and have leases of their own.
 
 use super::tale::{C1, C1_AGAIN, C2, Tale, host};
-use crate::history::{EventKind, FaultId, OpKind, Settlement};
+use crate::history::{EventKind, FaultId, Settlement};
 use crate::oracle::Judgement;
 use crate::scenario::Property::{
     FaultTolerant, MutualExclusion, SectionWithinLease, SoundRefusal, Tidy,
@@ -50,12 +50,7 @@ fn a_death_excuses_the_keys_of_all_tasks() {
 fn a_node_that_owes_an_answer_to_one_task_owes_it_to_all() {
     let refused = |is_one_process: bool| {
         let mut tale = tale(is_one_process);
-        tale.begins(C1);
-        for at in ['A', 'B', 'C'] {
-            tale.writes(C1, at, OpKind::Set);
-        }
-        tale.settles(C1, Settlement::Cancelled).at(1).begins(C2).at(2);
-        tale.settles(C2, Settlement::TooFewNodes).finds(FaultTolerant)
+        tale.c2_asks_nodes_that_owe_c1_answers().finds(FaultTolerant)
     };
     assert_eq!(refused(true), Judgement::Holds);
     assert!(refused(false).is_violated());

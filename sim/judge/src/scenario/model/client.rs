@@ -17,8 +17,8 @@ pub struct Client {
     /// Name of the client.
     pub id: String,
     /// Name of an earlier client, if this one is a further task of that client's process: both use
-    /// the same lock client, at the same time. A task has only steps, a TTL and a resource of its own. Only for
-    /// `redlock`.
+    /// the same lock client, at the same time. A task has only steps, a TTL and a resource of its own.
+    /// Only for `redlock`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_of: Option<String>,
     /// Name of the resource that the client locks: `lock.resource`, or one of

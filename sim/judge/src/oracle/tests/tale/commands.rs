@@ -1,7 +1,9 @@
 //! Commands, their executions and answers, and the keys that they set and delete.
 
-use super::{MS, TTL_MS, Tale, node};
-use crate::history::{Answer, AttemptId, ClockKind, CommandId, EventKind, KeyEnd, OpKind, Writer};
+use super::{C1, C2, MS, TTL_MS, Tale, node};
+use crate::history::{
+    Answer, AttemptId, ClockKind, CommandId, EventKind, KeyEnd, OpKind, Settlement, Writer,
+};
 
 impl Tale {
     pub(in crate::oracle::tests) fn writes(
@@ -158,5 +160,15 @@ impl Tale {
             self.answers(command, id, at, Answer::No);
         }
         self
+    }
+    /// Adds an attempt of C1 whose SETs nobody answers, and one of C2 right after it that ends for want
+    /// of nodes.
+    pub(in crate::oracle::tests) fn c2_asks_nodes_that_owe_c1_answers(&mut self) -> &mut Self {
+        self.begins(C1);
+        for at in ['A', 'B', 'C'] {
+            self.writes(C1, at, OpKind::Set);
+        }
+        self.settles(C1, Settlement::Cancelled).at(1).begins(C2).at(2);
+        self.settles(C2, Settlement::TooFewNodes)
     }
 }
