@@ -42,6 +42,7 @@ mod stops;
 mod tests;
 mod tidy;
 mod verdict;
+mod wakes;
 mod writes;
 
 pub use counters::Counters;

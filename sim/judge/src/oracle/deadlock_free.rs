@@ -40,8 +40,7 @@
 //! free: the pause may not exceed [`Setting::sleep_ns`](super::setting::Setting), counted from the
 //! failed attempt and from each of the excuses above, and from the end of the last key on each node
 //! of a majority. Pushes can be lost, so this bound is longer than the longest silence of a
-//! sleeping client. For the client of this project the bound is
-//! [`Setting::wake_ns`](super::setting::Setting) and a share of its wait, if no node loses keys
+//! sleeping client. The client of this project has the bound of [`Wakes`], if no node loses keys
 //! without a push, and the connections to the majority are not half open. Both are judged when the
 //! client attempts again or gives up, and at the end.
 //!
@@ -55,8 +54,8 @@
 
 use super::facts::Facts;
 use super::ground::{NEVER, exceeds, since};
-use super::setting::Setting;
 use super::verdict::{Blame, Blamed, Judgement, Violation};
+use super::wakes::Wakes;
 use crate::history::{
     AttemptId, ClientId, ClientIds, CommandId, HostId, NodeId, Settlement, Writer,
 };
@@ -75,6 +74,7 @@ pub(super) struct DeadlockFree {
     quarantined_ns: PerClient<u64>,
     /// Clients between a failed attempt and the next one of the same acquisition.
     between: ClientIds,
+    wakes: Wakes,
     granted_ns: u64,
     /// Time of the last death of a client.
     died_ns: u64,
@@ -95,6 +95,7 @@ impl DeadlockFree {
             failed: PerClient::filled((AttemptId::default(), 0)),
             quarantined_ns: PerClient::filled(0),
             between: ClientIds::EMPTY,
+            wakes: Wakes::new(),
             granted_ns: 0,
             died_ns: 0,
             healed: None,
@@ -125,6 +126,7 @@ impl DeadlockFree {
         self.check_pause(facts, client);
         let is_same_acquisition = self.between.contains(client);
         self.between.remove(client);
+        self.wakes.began(client, !is_same_acquisition);
         let pause_ns = facts.now_ns.saturating_sub(self.failed[client].1);
         let is_short = pause_ns <= 2 * facts.setting.retry_ns + facts.setting.attempt_ns;
         let keeps_trying = is_same_acquisition || is_short;
@@ -148,6 +150,7 @@ impl DeadlockFree {
                 if !facts.setting.is_worker(id.client) {
                     self.between.insert(id.client);
                 }
+                self.wakes.failed(facts, id, outcome);
                 self.check(facts, id);
             }
         }
@@ -208,9 +211,9 @@ impl DeadlockFree {
             let heard_ns = majority_since_ns(facts, id, |node| {
                 free_since_ns(facts, client, node).max(facts.reach.works_since_ns(client, node))
             });
-            let waited_ns = facts.now_ns.saturating_sub(self.trying_since_ns[client]);
-            let bound_ns = setting.wake_ns.saturating_add(Setting::pace_ns(waited_ns));
-            self.judge_wait(facts, id, excused_ns.max(heard_ns), bound_ns);
+            let (from_ns, trying_ns) = (excused_ns.max(heard_ns), self.trying_since_ns[client]);
+            let bound_ns = self.wakes.bound_ns(facts, client, (from_ns, trying_ns));
+            self.judge_wait(facts, id, from_ns, bound_ns);
         }
     }
 

@@ -15,16 +15,13 @@ const REDIAL_NS: u64 = 1_000_000_000;
 const CONNECT_NS: u64 = 500_000_000;
 
 /// Allowance in a bound for timers and processes.
-const SLACK_NS: u64 = 10_000_000;
+pub(super) const SLACK_NS: u64 = 10_000_000;
 
 /// Longest time by which a client puts a read off after pushes without a loss.
-const IDLE_NS: u64 = 128 * MS_NS;
+pub(super) const IDLE_NS: u64 = 128 * MS_NS;
 
 /// Longest interval between two attempts that no push wakes.
-const PACE_NS: u64 = 1_000_000_000;
-
-/// Shortest interval between two attempts while no majority answers.
-const AWAY_NS: u64 = 100 * MS_NS;
+pub(super) const PACE_NS: u64 = 1_000_000_000;
 
 /// Longest time for which a sleeping client sends nothing.
 const SILENCE_NS: u64 = 5_000_000_000;
@@ -57,8 +54,11 @@ pub(super) struct Setting {
     pub sync_ns: u64,
     /// Shortest time for which a client waits for an answer before it gives up the connection.
     pub give_up_ns: u64,
-    /// Longest retry delay of a client that keeps trying.
+    /// Longest retry delay of a client that keeps trying, and the bound of its first ones.
     pub retry_ns: u64,
+    pub retry_first_ns: u64,
+    /// Longest round trip on any link, without faults.
+    pub round_trip_ns: u64,
     /// Bound within which an attempt settles, on the client's clock, even if it asks one node after
     /// the other.
     pub attempt_ns: u64,
@@ -79,8 +79,6 @@ pub(super) struct Setting {
     /// it looks after its longest silence, by a clock within the drift that the lock allows for,
     /// and attempts after one retry delay.
     pub sleep_ns: u64,
-    /// The same bound for a client that nodes wake, without what [`Setting::pace_ns`] adds.
-    pub wake_ns: u64,
     /// Bound within which a client that watches its lease notices that the keys of a majority are
     /// gone: a push, and two reads one after the other, each of which it may put off after pushes
     /// without a loss. The push may wait for a sync, and so may a read and its reply.
@@ -182,13 +180,14 @@ impl Setting {
             sync_ns,
             give_up_ns: rates.shortest_ns(give_up_ns),
             retry_ns,
+            retry_first_ns: retry.first.0,
+            round_trip_ns,
             attempt_ns,
             release_ns: rates.longest_ns(release_ns),
             heal_ns: rates.longest_ns(release_ns + REDIAL_NS + CONNECT_NS),
             progress_ns,
             paced_progress_ns: progress_ns.saturating_add(PACE_NS),
             sleep_ns: SILENCE_NS + drift.of(Span(SILENCE_NS)).0 + retry_ns + 2 * attempt_ns,
-            wake_ns: AWAY_NS + 2 * IDLE_NS + retry_ns + 2 * (node_timeout_ns + slack_ns),
             push_ns: slack_ns + round_trip_ns + 2 * sync_ns,
             notice_ns: rates.longest_ns(slack_ns + 2 * round_trip_ns + 3 * sync_ns + 2 * IDLE_NS),
             proxied: proxied(scenario),
@@ -211,13 +210,6 @@ impl Setting {
             ask_at_once: clients_that(scenario, Client::asks_at_once),
             workers: clients_that(scenario, |client| client.subject == WORKER),
         }
-    }
-
-    /// Returns the longest interval before the next attempt of a client of this project that has
-    /// waited for `waited_ns` and that no node wakes, or that has made many attempts in a row: a tenth
-    /// of the wait, half as much again by chance, at most a second.
-    pub(super) fn pace_ns(waited_ns: u64) -> u64 {
-        PACE_NS.min(waited_ns / 20 * 3)
     }
 
     /// Returns true if `client` runs the client of this project.

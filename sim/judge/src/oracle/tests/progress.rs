@@ -4,6 +4,7 @@
 mod paced;
 mod quarantine;
 mod stops;
+mod wakes;
 
 use super::tale::{C1, C1_AGAIN, C2, MS, PROBE, Tale, host, node};
 use crate::history::{
@@ -307,11 +308,6 @@ fn full_memory_and_hanging_disks_excuse_waiting() {
 /// silence of 5 s, on a clock that is 52 ms late, attempts within this time.
 const SLEEP_MS: u64 = 5_780;
 
-/// A client that hears pushes attempts 100 ms, two delayed looks of 128 ms, a retry delay, two node
-/// timeouts with 14 ms each, and three twentieths of its wait after the lock is free. This is so long
-/// if the lock is free from the beginning.
-const WAKE_MS: u64 = 813;
-
 #[test]
 fn a_client_that_sleeps_while_the_lock_is_held_is_not_stuck() {
     let mut tale = Tale::new();
@@ -319,30 +315,6 @@ fn a_client_that_sleeps_while_the_lock_is_held_is_not_stuck() {
     // The belief lasts until 9 898 ms after T1.
     tale.at(9_000).begins(C1_AGAIN).at(9_050).settles(C1_AGAIN, Settlement::Taken);
     assert_eq!(tale.at(9_898 + SLEEP_MS).finds(DeadlockFree), Judgement::Vacuous);
-}
-
-#[test]
-fn a_client_that_sleeps_on_while_the_lock_is_free_violates_it() {
-    for (deaf, bound_ms) in [(true, SLEEP_MS), (false, WAKE_MS)] {
-        let mut tale = Tale::new();
-        tale.scenario.clients[0].deaf = deaf;
-        tale.begins(C1).at(50).settles(C1, Settlement::Taken);
-        assert_eq!(tale.at(50 + bound_ms).finds(DeadlockFree), Judgement::Vacuous);
-        tale.at(51 + bound_ms).begins(C1_AGAIN);
-        let found = tale.violation(DeadlockFree);
-        assert_eq!((found.from_ns, found.first.client), (50 * MS, C1.client));
-        assert_eq!(tale.blame(DeadlockFree), ["none"]);
-    }
-}
-
-#[test]
-fn a_client_hears_nothing_on_a_half_open_connection() {
-    let mut tale = Tale::new();
-    tale.with_fault("partition = { between = [['c1'], ['A', 'B', 'C']], lost = 'silent' }");
-    tale.tell(EventKind::FaultBegan { fault: FaultId(0) });
-    tale.tell(EventKind::FaultEnded { fault: FaultId(0) });
-    tale.begins(C1).at(50).settles(C1, Settlement::Taken).at(51 + WAKE_MS).begins(C1_AGAIN);
-    assert_eq!(tale.finds(DeadlockFree), Judgement::Vacuous);
 }
 
 #[test]
@@ -356,20 +328,6 @@ fn a_sleep_is_judged_when_the_client_gives_up_and_at_the_end() {
     tale.begins(C1).at(50).settles(C1, Settlement::Taken);
     tale.tell(EventKind::GaveUp { client: C1.client });
     assert_eq!(tale.at(60_000).finds(DeadlockFree), Judgement::Vacuous);
-}
-
-#[test]
-fn keys_on_a_majority_excuse_a_sleep_until_they_end() {
-    let keys_until = |at_ms: u64| {
-        let mut tale = Tale::new();
-        tale.begins(C2).sets(C2, "ABC");
-        tale.begins(C1).at(50).settles(C1, Settlement::Taken);
-        tale.at(at_ms).expires(C2, "C");
-        tale
-    };
-    let wake_ms = WAKE_MS + 697;
-    assert_eq!(keys_until(4_000).at(4_000 + wake_ms).finds(DeadlockFree), Judgement::Vacuous);
-    assert!(keys_until(4_000).at(4_001 + wake_ms).finds(DeadlockFree).is_violated());
 }
 
 #[test]
