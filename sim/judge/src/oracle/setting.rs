@@ -119,6 +119,8 @@ pub(super) struct Setting {
     say_whose: ClientIds,
     /// Clients whose acquisitions are all `at-once`.
     ask_at_once: ClientIds,
+    /// Clients with acquisitions that are limited by the number of their attempts.
+    count_attempts: ClientIds,
     /// Clients outside the simulator.
     workers: ClientIds,
 }
@@ -208,6 +210,7 @@ impl Setting {
                 scenario.client(client).and_then(Client::keeps_alive).map_or(0, |it| it.0)
             }),
             ask_at_once: clients_that(scenario, Client::asks_at_once),
+            count_attempts: clients_that(scenario, Client::counts_attempts),
             workers: clients_that(scenario, |client| client.subject == WORKER),
         }
     }
@@ -230,6 +233,11 @@ impl Setting {
     /// Returns true if every acquisition of `client` is `at-once`.
     pub(super) fn asks_at_once(&self, client: ClientId) -> bool {
         self.ask_at_once.contains(client)
+    }
+
+    /// Returns true if an acquisition of `client` is limited by the number of its attempts.
+    pub(super) fn counts_attempts(&self, client: ClientId) -> bool {
+        self.count_attempts.contains(client)
     }
 
     /// Returns true if `client` is outside the simulator: histories show its commands and sections,

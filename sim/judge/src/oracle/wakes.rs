@@ -8,7 +8,8 @@
 //! that meets another one at most doubles it, and it never exceeds the longest retry delay. All tasks
 //! of a process share it. What the client takes for a round trip is known only while nothing has
 //! delayed a message and the process has not stopped; afterwards the bound assumes the longest retry
-//! delay. A look at a node that cannot answer lasts a node timeout.
+//! delay, or two node timeouts for acquisitions with a limit of attempts, whose delays only a round trip
+//! bounds. A look at a node that cannot answer lasts a node timeout.
 
 use super::facts::Facts;
 use super::ground::MS_NS;
@@ -64,12 +65,15 @@ impl Wakes {
     /// Returns the widest contention window that `client` may have.
     fn window_ns(&self, facts: &Facts, client: ClientId) -> u64 {
         let setting = &facts.setting;
-        if !is_calm(facts, client) {
-            return setting.retry_ns;
+        if is_calm(facts, client) {
+            let first_ns = setting.retry_first_ns.max(2 * answer_ns(facts));
+            let doubles = 1_u64.checked_shl(self.collisions[client]).unwrap_or(u64::MAX);
+            first_ns.saturating_mul(doubles).min(setting.retry_ns)
+        } else if setting.counts_attempts(client) {
+            setting.retry_ns.max(2 * setting.node_timeout_ns)
+        } else {
+            setting.retry_ns
         }
-        let first_ns = setting.retry_first_ns.max(2 * answer_ns(facts));
-        let doubles = 1_u64.checked_shl(self.collisions[client]).unwrap_or(u64::MAX);
-        first_ns.saturating_mul(doubles).min(setting.retry_ns)
     }
 }
 

@@ -85,6 +85,13 @@ impl Client {
         asked.peek().is_some() && asked.all(|acquire| acquire.at_once)
     }
 
+    /// Returns true if an acquisition of this client is limited by the number of its attempts.
+    #[must_use]
+    pub fn counts_attempts(&self) -> bool {
+        let mut asked = self.all_steps().filter_map(|step| step.acquire);
+        asked.any(|acquire| acquire.at_once || acquire.attempts.is_some())
+    }
+
     /// Returns the shortest time for which an acquisition keeps its lease alive; `None` if one does
     /// not.
     #[must_use]

@@ -6,6 +6,7 @@ use super::SLEEP_MS;
 use crate::history::{AttemptId, EventKind, FaultId, Settlement};
 use crate::oracle::Judgement;
 use crate::scenario::Property::DeadlockFree;
+use crate::scenario::Span;
 
 /// A client that hears pushes attempts 100 ms, two delayed looks of 128 ms, two looks of 14 ms, a
 /// window of 5 ms, and three twentieths of its wait after the lock is free. This is so long if the
@@ -100,12 +101,21 @@ fn the_tasks_of_a_process_share_a_window() {
 
 #[test]
 fn a_client_that_has_stopped_may_take_any_time_for_a_round_trip() {
-    let stopped = || {
-        let mut tale = Tale::new();
-        tale.at(1).stops(C1).continues(C1);
-        tale
+    let judged = |acquire: &str| {
+        let stopped = || {
+            let mut tale = Tale::new();
+            tale.scenario.lock.node_timeout = Span::from_ms(150);
+            let step = format!("acquire = {acquire}");
+            tale.scenario.clients[0].steps.push(toml::from_str(&step).expect("a step"));
+            tale.at(1).stops(C1).continues(C1);
+            tale
+        };
+        excess_ms(stopped, C1)
     };
-    assert_eq!(excess_ms(stopped, C1), LONGEST_EXCESS_MS);
+    assert_eq!(judged("{ wait = '30s' }"), LONGEST_EXCESS_MS);
+    let by_attempts_ms = LONGEST_EXCESS_MS + 118;
+    assert_eq!(judged("{ attempts = 3 }"), by_attempts_ms, "300 ms instead of 200 ms");
+    assert_eq!(judged("{ at-once = true }"), by_attempts_ms);
 }
 
 #[test]
