@@ -119,7 +119,8 @@ pub(crate) fn probe_ops() -> Vec<PlannedOp> {
 pub(super) fn subjects(scenario: &Scenario) -> Result<IdVec<ClientId, Kind>, Unplannable> {
     let subject = |client: &Client| match client.subject.as_str() {
         WORKER => {
-            let what = "the subject `worker`: `drive` and `serve` put such clients under test";
+            let what =
+                "the subject `worker`: `drive`, `serve` and `redlock-sim-test` play such clients";
             Err(Unplannable(String::from(what)))
         }
         name => {

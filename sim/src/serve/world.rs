@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use lock_judge::history::{ClockKind, EventKind, FaultId, HostId, Id, NodeId};
 use lock_judge::ids::{IdVec, StrikeId};
-use lock_judge::scenario::Case;
+use lock_judge::scenario::{At, Case, Fault};
 use redis_sim::server::Server;
 use redis_sim::{Persistence, SmallBytes};
 use tokio::sync::Notify;
@@ -234,12 +234,14 @@ impl World {
             own.peek().is_some() && own.all(|(_, stage)| *stage == Stage::Waiting)
         };
         let waiting = faults.filter(|(fault, _)| waits(*fault));
-        let why = |id: &str| {
-            format!(
-                "the fault `{id}` never began: let the workers run longer, or let it begin earlier"
-            )
+        let why = |it: &Fault| {
+            let remedy = match it.at {
+                At::Time(_) => "let the workers run longer, or let it begin earlier",
+                At::Point(_) => "no such attempt reached its step; `attempt = \"any\"` takes any",
+            };
+            format!("the fault `{}` never began: {remedy}", it.id)
         };
-        waiting.map(|(_, it)| why(&it.id)).collect()
+        waiting.map(|(_, it)| why(it)).collect()
     }
 
     /// Returns the id and the stage of every fault: the stage of the host that is least far.

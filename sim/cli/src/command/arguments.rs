@@ -234,8 +234,9 @@ pub(super) struct Explore {
         ]
     )]
     pub(super) baseline: Option<PathBuf>,
-    #[command(flatten)]
-    pub(super) out: Out,
+    /// Directory of the results and findings; findings of earlier explorations stay there
+    #[arg(long, value_name = "DIR", default_value = OUT)]
+    pub(super) out: PathBuf,
     #[command(flatten)]
     pub(super) shard: Shard,
     #[command(flatten)]

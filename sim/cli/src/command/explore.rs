@@ -37,7 +37,7 @@ pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
     let baseline = arguments.baseline.as_deref().map(Baseline::read).transpose()?;
     let plan = baseline.as_ref().map_or_else(|| planned(arguments), |it| Ok(it.plan.clone()))?;
     let part = part(arguments)?;
-    let folder = folder(&arguments.out.out)?;
+    let folder = folder(&arguments.out)?;
     let stop = stop_signal::install()?;
     if let Some(limit) = arguments.limit {
         stop_signal::after(limit.duration());
@@ -84,11 +84,11 @@ pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
     }
     let is_interrupted = stop_signal::was_interrupted();
     if let Some(part) = part {
-        let out = &arguments.out.out;
+        let out = &arguments.out;
         return store_part(out, part, &plan, (tally, found), !is_interrupted);
     }
     let least = if is_interrupted { Exit::Inconclusive } else { Exit::Met };
-    let exit = report(&arguments.out.out, &plan, (&tally, found, baseline), least)?;
+    let exit = report(&arguments.out, &plan, (&tally, found, baseline), least)?;
     if let (Some(path), false) = (&arguments.figures, is_interrupted) {
         figures::write(path, &plan, &tally.figures)?;
     }

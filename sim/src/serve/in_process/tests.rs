@@ -238,8 +238,12 @@ fn a_pause_before_the_last_vote_delays_its_arrival() {
     let third = fault("{ client = \"c1\", before = \"reply\", node = \"C\" }");
     assert_eq!(played(&third, &trusting).kept[0].1.len(), paused.kept[0].1.len());
     let second = fault("{ client = \"c1\", before = \"reply\", node = \"B\", attempt = 2 }");
-    let never = "the fault `gc` never began: let the workers run longer, or let it begin earlier";
-    assert_eq!(incomplete(&played(&second, &trusting)), [never]);
+    let never = "the fault `gc` never began: ";
+    let no_attempt = "no such attempt reached its step; `attempt = \"any\"` takes any";
+    assert_eq!(incomplete(&played(&second, &trusting)), [format!("{never}{no_attempt}")]);
+    let late = fault("\"60m\"");
+    let too_late = "let the workers run longer, or let it begin earlier";
+    assert_eq!(incomplete(&played(&late, &trusting)), [format!("{never}{too_late}")]);
 }
 
 #[test]
