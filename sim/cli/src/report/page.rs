@@ -83,7 +83,7 @@ fn setting(result: &CaseResult) -> String {
         let (names, workers) = (nodes.join(", "), text::list(&workers));
         return format!("{masters} ({names}). Workers: {workers}.");
     }
-    let clients: Vec<String> = scenario.clients.iter().map(client).collect();
+    let clients: Vec<String> = scenario.clients.iter().map(|it| client(scenario, it)).collect();
     let mut setting = format!(
         "{masters} ({}), TTL {}, messages take {}, node timeout {}",
         nodes.join(", "),
@@ -98,13 +98,18 @@ fn setting(result: &CaseResult) -> String {
     setting + &format!(". Clients: {}.", text::list(&clients))
 }
 
-/// Describes a client: what it runs, and its own TTL if it has one.
-fn client(client: &Client) -> String {
+/// Describes a client: what it runs, its resource if there are several, and its own TTL if it has one.
+fn client(scenario: &Scenario, client: &Client) -> String {
+    let runs = match &client.task_of {
+        Some(process) => format!("a task of {process}"),
+        None => client.subject.clone(),
+    };
+    let lock = &scenario.lock;
+    let resource = client.resource.as_ref().unwrap_or(&lock.resource);
+    let several = !lock.further_resources.is_empty();
+    let resource = several.then(|| format!(", resource “{resource}”")).unwrap_or_default();
     let ttl = client.ttl.map(|ttl| format!(", TTL {}", text::length(ttl.0))).unwrap_or_default();
-    match &client.task_of {
-        Some(process) => format!("{} (a task of {process}{ttl})", client.id),
-        None => format!("{} ({}{ttl})", client.id, client.subject),
-    }
+    format!("{} ({runs}{resource}{ttl})", client.id)
 }
 
 /// Describes the promise that the clients were given about the masters' memory. The scenario may

@@ -95,6 +95,18 @@ fn a_page_needs_no_script_and_no_network() {
 }
 
 #[test]
+fn a_page_names_each_clients_resource_if_there_are_several() {
+    let mut jump = fixture::jump();
+    assert!(page::draw(&[&jump], true).contains("Clients: c1 (redlock) and c2 (redlock)."));
+    let scenario = &mut jump.result.case.scenario;
+    scenario.lock.further_resources = vec![String::from("stock")];
+    scenario.clients[1].resource = Some(String::from("stock"));
+    let page = page::draw(&[&jump], true);
+    let clients = "Clients: c1 (redlock, resource “res”) and c2 (redlock, resource “stock”).";
+    assert!(page.contains(clients), "{page}");
+}
+
+#[test]
 fn every_picture_is_well_formed_and_names_what_it_shows() {
     for played in [fixture::jump(), fixture::pause(), fixture::recreated(), fixture::failover()] {
         let page = page::draw(&[&played], true);

@@ -4,8 +4,9 @@
 //! because of keys of one other attempt, or another task of the same client has the lease: the client
 //! knows that, whatever the nodes show.
 //!
-//! For each attempt whose outcome is `Split`, a majority answered before the attempt ended; for each
-//! attempt whose outcome is `Quarantined`, a majority set its key. Neither is judged if a client has two
+//! For each attempt whose outcome is `Split`, a majority answered before the attempt ended, and no
+//! majority set its key: votes that do not count yet are no split vote. For each attempt whose outcome
+//! is `Quarantined`, a majority set its key. Neither is judged if a client has two
 //! names of one node, which sets its key for only one of them. Both can be violated, but without a
 //! refusal as taken the property stays vacuous.
 //!
@@ -78,7 +79,9 @@ impl SoundRefusal {
                 self.found.held();
                 is_taken(facts, id) || is_held_here(facts, id)
             }
-            Settlement::Split if !has_names_twice => has_answers(facts, id),
+            Settlement::Split if !has_names_twice => {
+                has_answers(facts, id) && !has_votes(facts, id)
+            }
             Settlement::Quarantined if !has_names_twice => has_votes(facts, id),
             _ => return,
         };

@@ -112,6 +112,18 @@ fn an_answer_taken_for_another_behind_a_proxy_is_amnesia() {
 }
 
 #[test]
+fn a_majority_of_votes_is_no_split_vote() {
+    let judged = |own: &str, others: &str, outcome| {
+        let mut tale = Tale::new();
+        tale.begins(C2).sets(C2, others).begins(C1).is_refused(C1, C2, others).sets(C1, own);
+        tale.settles(C1, outcome).finds(SoundRefusal)
+    };
+    assert!(judged("ABC", "D", Settlement::Split).is_violated());
+    assert_eq!(judged("AB", "CD", Settlement::Split), Judgement::Vacuous);
+    assert_eq!(judged("ABC", "D", Settlement::Quarantined), Judgement::Vacuous);
+}
+
+#[test]
 fn try_acquire_does_not_stop_at_a_split_vote() {
     let mut tale = turned_away(["AB", "CD"], Settlement::Split);
     assert_eq!(tale.with_c1_at_once().violation(SoundRefusal).first, C1);
