@@ -28,6 +28,7 @@ mod mutual_exclusion;
 mod no_lost_update;
 mod one_lock;
 mod overlaps;
+mod owed_answers;
 mod owner_only;
 mod processes;
 mod reach;

@@ -2,6 +2,7 @@
 
 use super::facts::Facts;
 use super::ground::NEVER;
+use super::owed_answers::SetBehind;
 use crate::history::{AttemptId, CommandId, NodeId, OpKind};
 
 impl Facts {
@@ -17,19 +18,28 @@ impl Facts {
             return;
         }
         let began_ns = if op == OpKind::Set { self.t1_before_stop_ns(id, node) } else { NEVER };
+        let connection = (self.setting.process(id.client), node);
+        self.owed_answers.written(connection, (command, op), id, self.now_ns);
         for task in self.setting.tasks_with(id.client).iter() {
             self.reach.written(task, node, command, (began_ns, self.now_ns));
         }
     }
 
-    /// Records an answer to a command of the process of `id`.
-    pub(super) fn connection_answered(&mut self, command: CommandId, id: AttemptId, node: NodeId) {
+    /// Records an answer to a command of the process of `id`; returns a SET that the process has
+    /// written behind that command.
+    pub(super) fn connection_answered(
+        &mut self,
+        command: CommandId,
+        id: AttemptId,
+        node: NodeId,
+    ) -> Option<SetBehind> {
         if !self.can_be(id.client, node) {
-            return;
+            return None;
         }
         for task in self.setting.tasks_with(id.client).iter() {
             self.reach.answered(task, node, command, self.now_ns);
         }
+        self.owed_answers.answered((self.setting.process(id.client), node), command)
     }
 
     /// Records T1 of an attempt at another lock.

@@ -4,6 +4,7 @@ use super::beliefs::Beliefs;
 use super::ground::NEVER;
 use super::keys::Keys;
 use super::leases::{Attempt, Leases};
+use super::owed_answers::OwedAnswers;
 use super::processes::Processes;
 use super::reach::Reach;
 use super::setting::Setting;
@@ -27,6 +28,7 @@ pub(super) struct Facts {
     pub beliefs: Beliefs,
     pub keys: Keys,
     pub reach: Reach,
+    pub owed_answers: OwedAnswers,
     /// Host whose wall clock expires the keys on each node: the node's master.
     masters: PerNode<HostId>,
     /// Time of the last restart of each node, or of the last failover to another master; 0 if there
@@ -72,6 +74,7 @@ impl Facts {
             beliefs: Beliefs::new(),
             keys: Keys::new(),
             reach,
+            owed_answers: OwedAnswers::new(),
             masters: first_masters(),
             restarted_ns: PerNode::filled(0),
             next_command: CommandId(0),
@@ -94,6 +97,7 @@ impl Facts {
         self.beliefs.reset();
         self.keys.reset(self.setting.nodes, clients);
         self.reach.reset();
+        self.owed_answers.reset(clients);
         self.masters = first_masters();
         self.restarted_ns.first_mut(self.setting.nodes).fill(0);
         self.next_command = CommandId(0);

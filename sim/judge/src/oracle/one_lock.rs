@@ -153,7 +153,9 @@ impl OneLock {
                 self.facts.neighbour_wrote(attempt, node, op);
             }
             EventKind::Delivered { command, attempt, node, .. } => {
-                self.facts.connection_answered(command, attempt, node);
+                if let Some(behind) = self.facts.connection_answered(command, attempt, node) {
+                    self.sound_grant.set_behind(&self.facts, behind);
+                }
             }
             _ => {}
         }

@@ -305,9 +305,14 @@ impl Setting {
         host.index() < self.hosts
     }
 
+    /// Returns the client on whose host `client` runs: itself, unless it is a further task.
+    pub(super) fn process(&self, client: ClientId) -> ClientId {
+        self.processes[client]
+    }
+
     /// Returns the host of `client`.
     pub(super) fn client_host(&self, client: ClientId) -> HostId {
-        HostId::at(self.nodes + self.processes[client].index())
+        HostId::at(self.nodes + self.process(client).index())
     }
 
     /// Returns the clients that run on `host`: the tasks of one process.
@@ -319,7 +324,7 @@ impl Setting {
     /// Returns the clients that share the process of `client`, and with it all connections.
     #[inline]
     pub(super) fn tasks_with(&self, client: ClientId) -> ClientIds {
-        self.tasks[self.processes[client]]
+        self.tasks[self.process(client)]
     }
 
     /// Returns true if the attempts of `client` are judged; the probe's attempts only measure.

@@ -24,11 +24,14 @@
 //! is not delivered with less time left than `min-validity`. An extension does not shorten its lease,
 //! and does not keep it for longer than the scenario allows (E8). No extension, and no SET that sets
 //! a missing key again, is written once the lease is over, and no such SET before an extension has
-//! succeeded (E7). No extension begins before the last one is decided.
+//! succeeded (E7). No extension begins before the last one is decided. No SET is written to a node that
+//! has owed an answer for longer than the node timeout: it would wait behind the command on which the
+//! node is stuck, and set its key long after the attempt.
 
 use super::facts::Facts;
-use super::ground::{NEVER, ROUNDING_NS};
+use super::ground::{MS_NS, NEVER, ROUNDING_NS};
 use super::leases::Attempt;
+use super::owed_answers::SetBehind;
 use super::verdict::{Judgement, Violation};
 use crate::history::{AttemptId, NodeId, OpKind};
 
@@ -120,6 +123,19 @@ impl SoundGrant {
             || facts.processes.runs_since_ns(id.client) == facts.now_ns;
         if !may_be_late {
             self.violated(facts, id, |it| it.round.basis.began_ns);
+        }
+    }
+
+    /// Judges a SET that was written while its node owed an answer.
+    pub(super) fn set_behind(&mut self, facts: &Facts, set: SetBehind) {
+        let SetBehind { id, at_ns, owed_since_ns } = set;
+        let owed_ns = facts.by_clock_of(id.client, at_ns - owed_since_ns);
+        let is_stuck = owed_ns > facts.setting.node_timeout_ns.saturating_add(MS_NS);
+        // A process that stopped may have had the answer before it took it in.
+        let ran = facts.processes.runs_since_ns(id.client) <= owed_since_ns;
+        let is_ours = facts.setting.is_ours(id.client) && facts.setting.is_judged(id.client);
+        if is_stuck && ran && is_ours {
+            self.violated(facts, id, |it| it.began_ns);
         }
     }
 

@@ -59,7 +59,9 @@ impl OneLock {
     ) {
         let facts = &mut self.facts;
         self.deadlock_free.moved(command, facts.now_ns);
-        facts.connection_answered(command, id, node);
+        if let Some(behind) = facts.connection_answered(command, id, node) {
+            self.sound_grant.set_behind(facts, behind);
+        }
         match (op, answer) {
             (OpKind::Extend | OpKind::Expire, Answer::Yes) => {
                 facts.extension_confirmed(id, node, command);

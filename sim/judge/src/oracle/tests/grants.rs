@@ -1,8 +1,8 @@
 //! Tests of what sound-grant asks of the clients of this project alone.
 
 use super::extension::c1_holds;
-use super::tale::{C1, MS, Tale, node};
-use crate::history::{EventKind, OpKind};
+use super::tale::{C1, C1_AGAIN, MS, Tale, node};
+use crate::history::{Answer, EventKind, OpKind};
 use crate::oracle::Judgement;
 use crate::scenario::Property::SoundGrant;
 use crate::scenario::{RestartGuard, Span};
@@ -186,4 +186,30 @@ fn an_extension_begins_when_the_last_one_is_decided() {
     assert!(judged(false, 149).is_violated());
     assert_eq!(judged(true, 149), Judgement::Holds);
     assert_eq!(judged(false, 150), Judgement::Holds, "the node timeout is over");
+}
+
+#[test]
+fn no_set_is_written_to_a_node_that_owes_an_answer() {
+    let judged = |set_ms: u64, op, stopped: bool| {
+        let mut tale = Tale::new();
+        let look = (tale.begins(C1).writes(C1, 'A', OpKind::Look), C1, 'A', OpKind::Look);
+        if stopped {
+            tale.at(10).stops(C1).continues(C1);
+        }
+        tale.at(set_ms).begins(C1_AGAIN).writes(C1_AGAIN, 'A', op);
+        tale.at(200).hears(look, Answer::Yes).finds(SoundGrant)
+    };
+    assert!(judged(52, OpKind::Set, false).is_violated());
+    assert_eq!(judged(51, OpKind::Set, false), Judgement::Vacuous, "the node timeout and 1 ms");
+    assert_eq!(judged(52, OpKind::Release, false), Judgement::Vacuous);
+    assert_eq!(judged(52, OpKind::Set, true), Judgement::Vacuous, "the answer may have waited");
+}
+
+#[test]
+fn other_clients_may_write_a_set_to_a_node_that_owes_an_answer() {
+    let mut tale = Tale::new();
+    tale.scenario.clients[0].subject = String::from("redlock-no-step-3");
+    let look = (tale.begins(C1).writes(C1, 'A', OpKind::Set), C1, 'A', OpKind::Set);
+    tale.at(90).begins(C1_AGAIN).writes(C1_AGAIN, 'A', OpKind::Set);
+    assert_eq!(tale.at(200).hears(look, Answer::No).finds(SoundGrant), Judgement::Vacuous);
 }
