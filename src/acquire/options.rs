@@ -8,8 +8,8 @@ use crate::error::OptionError;
 use crate::settings::Settings;
 
 /// Keeps a lease alive while its holder works: the client extends it whenever about a third of the
-/// TTL has passed. The first extension begins after about a twelfth of the TTL if a node had not
-/// answered when the lease was granted.
+/// TTL has passed. The first extension begins after about a twelfth of the TTL if a node's answer was
+/// still outstanding when the lease was granted.
 ///
 /// A limit is required: without one, a hung holder would block all others for ever (counterexample E8).
 ///
@@ -31,7 +31,7 @@ pub struct KeepAlive {
 }
 
 impl KeepAlive {
-    /// Keeps a lease alive for at most this long after the grant. Then the lease ends with
+    /// Keeps a lease alive for at most this long after its delivery. Then the lease ends with
     /// [`LostReason::KeepAliveEnded`](crate::LostReason::KeepAliveEnded). If too few nodes confirm
     /// the extensions, the lease ends earlier, with
     /// [`LostReason::KeepAliveFailed`](crate::LostReason::KeepAliveFailed).

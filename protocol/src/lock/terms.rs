@@ -27,7 +27,7 @@ pub struct LockConfig {
     /// block all others for ever (specification, "Making the algorithm more reliable";
     /// counterexample E8). Extensions by which the machine itself keeps the lease alive do not count.
     pub extensions_max: u32,
-    /// Time after the grant for which the machine keeps the lease alive; `None`: not at all. No
+    /// Time after the delivery for which the machine keeps the lease alive; `None`: not at all. No
     /// extension that the machine begins asks for more than this allows.
     pub keep_alive: Option<Duration>,
     /// Permits plain owner-checked SETs as extensions on nodes that support them
