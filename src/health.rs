@@ -31,7 +31,8 @@ pub struct NodeHealth {
     pub standing: Standing,
     /// Longest of the recent round trips.
     pub round_trip: Option<Duration>,
-    /// Number of releases that the node is owed from lost connections.
+    /// Number of releases that the node is owed: their connection was lost or had no room for them,
+    /// or the node answered with an error.
     pub releases_owed: usize,
     /// Last error of the node or its connection, as the server or system worded it. The problem may
     /// be over: a connected node may have answered since.
@@ -46,7 +47,8 @@ pub struct NodeHealth {
 pub enum Standing {
     /// Votes count.
     Counts,
-    /// Votes do not count: the node has not introduced itself, must do so again, or is a replica.
+    /// Votes do not count: the node has not introduced itself, must do so again, is a replica, or is
+    /// loading its data.
     NotKnown,
     /// Votes will count after this long: the node may have forgotten leases.
     Quarantined(Duration),

@@ -136,7 +136,8 @@ pub enum Event<'a> {
     /// has been written. It requests `ttl` from `t1` on.
     #[non_exhaustive]
     ExtensionBegan { owner: OwnerToken, resource: &'a [u8], t1: Instant, ttl: Duration },
-    /// An extension failed; the lease is unchanged. `failures` in a row, including this one.
+    /// An extension failed; the lease is unchanged, unless it is over. `failures` in a row, including
+    /// this one.
     #[non_exhaustive]
     ExtensionFailed {
         owner: OwnerToken,
@@ -232,9 +233,10 @@ impl Operation {
 pub enum Answer {
     /// An error.
     Error,
-    /// Negative: the key exists already, or is not the owner's.
+    /// Negative: the key exists already, is missing, is not the owner's, or never expires.
     No,
-    /// Positive: set, extended, deleted, or introduced, or the key has time left.
+    /// Positive: set, extended, deleted, or introduced; or the key has time left, or is still the
+    /// owner's.
     Yes,
 }
 

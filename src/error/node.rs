@@ -87,8 +87,8 @@ pub struct NodeAnswer {
     pub node: String,
     /// The node's answer.
     pub verdict: NodeVerdict,
-    /// Time from the start of the attempt to the verdict; zero if there was no attempt or no
-    /// answer.
+    /// Time from the start of the attempt to the verdict; zero if there was no attempt, or if the
+    /// verdict is [`NodeVerdict::Pending`].
     pub after: Duration,
     /// Last error of the node or its connection, as the server or system worded it. With
     /// [`NodeVerdict::Taken`] only an error that kept the node from showing the key's holder.

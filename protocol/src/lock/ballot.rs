@@ -33,8 +33,8 @@ pub struct Ballot {
 }
 
 impl Ballot {
-    /// Returns the verdict of `node` and the time after T1 at which it was known; zero without an
-    /// answer.
+    /// Returns the verdict of `node` and the time after T1 at which it was known; zero while the
+    /// verdict is pending.
     #[must_use]
     pub fn of(&self, node: NodeIndex) -> (NodeVerdict, Duration) {
         let after = Duration::from_micros(u64::from(self.after_us[node.get()]));
