@@ -30,7 +30,8 @@ pub struct AcquireError {
 pub enum AcquireErrorKind {
     /// The client was closed.
     Closed,
-    /// The options of the acquisition contradict each other or the client's configuration.
+    /// The name of a lock or an option is invalid, or options contradict each other or the client's
+    /// configuration.
     Invalid,
     /// The operating system provided no randomness for a token.
     NoEntropy,

@@ -19,8 +19,8 @@ pub enum LostReason {
     /// The deadline of the lease has passed, or is about to, because its keep-alive limit was
     /// reached.
     KeepAliveEnded,
-    /// The deadline of the lease has passed, or is about to, because too few nodes confirmed the
-    /// last keep-alive extension in time.
+    /// The deadline of a lease that is kept alive has passed, or is about to, because too few nodes
+    /// confirmed the last extension in time.
     KeepAliveFailed,
     /// So many nodes have lost the key that another client can get a majority.
     KeysGone,
