@@ -164,15 +164,7 @@ impl Series {
                 .map(|end| (end, histogram!("redlock_lease_held_seconds", "end" => end)))
                 .into(),
             extensions: Counters::of(
-                [
-                    "extended",
-                    "lost",
-                    "overloaded",
-                    "too_few_nodes",
-                    "too_many",
-                    "too_slow",
-                    "would_shorten",
-                ],
+                ["extended", "lost", "overloaded", "too_few_nodes", "too_slow"],
                 |outcome| counter!("redlock_extensions_total", "outcome" => outcome),
             ),
             lost: Counters::of(

@@ -134,7 +134,11 @@ impl TracingObserver {
             Event::Eligible { node, standing: Standing::NotKnown, .. } => {
                 self.without_vote.complain(node);
                 let node = &self.nodes[node];
-                warn!(target: TARGET, node, "a node is a replica: its votes do not count");
+                warn!(
+                    target: TARGET,
+                    node,
+                    "a node's votes do not count: it is a replica, loads its data, or has to introduce itself again"
+                );
             }
             Event::SameServer { node, other } => {
                 if self.twins.complain(node) {

@@ -5,7 +5,8 @@
 //! knows that, whatever the nodes show.
 //!
 //! For each attempt whose outcome is `Split`, a majority answered before the attempt ended, and no
-//! majority set its key: votes that do not count yet are no split vote. For each attempt whose outcome
+//! majority set its key: votes that do not count yet are no split vote, if the client knows from when
+//! they will. For each attempt whose outcome
 //! is `Quarantined`, a majority set its key. Neither is judged if a client has two
 //! names of one node, which sets its key for only one of them. Both can be violated, but without a
 //! refusal as taken the property stays vacuous.
@@ -26,8 +27,9 @@
 
 use super::facts::Facts;
 use super::ground::NEVER;
+use super::leases::Attempt;
 use super::verdict::{Blamed, Judgement, Violation};
-use crate::history::{AttemptId, NodeIds, Settlement, Writer};
+use crate::history::{AttemptId, NodeId, NodeIds, Settlement, Writer};
 use crate::ids::{PerClient, PerNode};
 use crate::scenario::Acquire;
 
@@ -80,7 +82,7 @@ impl SoundRefusal {
                 is_taken(facts, id) || is_held_here(facts, id)
             }
             Settlement::Split if !has_names_twice => {
-                has_answers(facts, id) && !has_votes(facts, id)
+                has_answers(facts, id) && !has_known_votes(facts, id)
             }
             Settlement::Quarantined if !has_names_twice => has_votes(facts, id),
             _ => return,
@@ -143,6 +145,15 @@ fn has_answers(facts: &Facts, id: AttemptId) -> bool {
 /// Returns true if a majority of the nodes has confirmed the key of `id`.
 fn has_votes(facts: &Facts, id: AttemptId) -> bool {
     facts.leases.get(id).is_some_and(|attempt| is_majority(facts, id, attempt.confirmed_by))
+}
+
+/// Returns true if a majority of the nodes has confirmed the key of `id`, and the client knows from
+/// when each of their votes counts. A vote of a node that has reported lost keys waits for the node's
+/// introduction, which may come too late.
+fn has_known_votes(facts: &Facts, id: AttemptId) -> bool {
+    let is_known = |node: &NodeId| facts.eligible[id.client][*node].from_local_ns != NEVER;
+    let known = |attempt: &Attempt| attempt.confirmed_by.iter().filter(is_known).collect();
+    facts.leases.get(id).is_some_and(|attempt| is_majority(facts, id, known(attempt)))
 }
 
 /// Returns true if `nodes` are enough to grant `id` the lock.

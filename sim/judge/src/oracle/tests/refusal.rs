@@ -113,14 +113,20 @@ fn an_answer_taken_for_another_behind_a_proxy_is_amnesia() {
 
 #[test]
 fn a_majority_of_votes_is_no_split_vote() {
-    let judged = |own: &str, others: &str, outcome| {
+    let judged = |own: &str, others: &str, (outcome, c_counts_from): (Settlement, u64)| {
         let mut tale = Tale::new();
+        let (client, from_local_ns) = (C1.client, c_counts_from);
+        tale.tell(EventKind::Eligible { client, node: node('C'), from_local_ns });
         tale.begins(C2).sets(C2, others).begins(C1).is_refused(C1, C2, others).sets(C1, own);
         tale.settles(C1, outcome).finds(SoundRefusal)
     };
-    assert!(judged("ABC", "D", Settlement::Split).is_violated());
-    assert_eq!(judged("AB", "CD", Settlement::Split), Judgement::Vacuous);
-    assert_eq!(judged("ABC", "D", Settlement::Quarantined), Judgement::Vacuous);
+    let in_quarantine = 90_000_000_000;
+    assert!(judged("ABC", "D", (Settlement::Split, in_quarantine)).is_violated());
+    let quarantined = (Settlement::Quarantined, in_quarantine);
+    assert_eq!(judged("ABC", "D", quarantined), Judgement::Vacuous);
+    assert_eq!(judged("AB", "CD", (Settlement::Split, in_quarantine)), Judgement::Vacuous);
+    let unknown = judged("ABC", "D", (Settlement::Split, u64::MAX));
+    assert_eq!(unknown, Judgement::Vacuous, "C has not introduced itself");
 }
 
 #[test]
