@@ -9,7 +9,8 @@ use crate::settings::Settings;
 
 /// Keeps a lease alive while its holder works: the client extends it whenever about a third of the
 /// TTL has passed. The first extension begins after about a twelfth of the TTL if a node's answer was
-/// still outstanding when the lease was granted.
+/// still outstanding when the lease was granted. If a node that decided the grant is lost before that,
+/// no extension succeeds, and the lease ends at its first deadline ([`Lease::extend`](crate::Lease::extend)).
 ///
 /// A limit is required: without one, a hung holder would block all others for ever (counterexample E8).
 ///

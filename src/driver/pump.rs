@@ -82,6 +82,7 @@ impl Driver {
                 });
             }
             Event::ExtensionFailed { lock, token, reason } => {
+                self.tell_round(state, lock, token);
                 let failures = state.uses.extension_settled(lock, Err(reason), &mut state.wakes);
                 self.tell(|| Told::ExtensionFailed {
                     owner: token,

@@ -38,6 +38,8 @@ pub(crate) struct ServerHost {
     full: u16,
     /// Requests that the process has not read.
     pub(super) inbox: VecDeque<(ConnectionId, Request)>,
+    /// A request has been taken up whose effect is yet to come: no other may overtake it.
+    pub(super) has_taken_up: bool,
     pub(super) disk: DiskWork,
     pub(super) replication: Replication,
     /// Expiry for which the active expiry cycle is on the agenda, on the wall clock.
@@ -53,6 +55,7 @@ impl ServerHost {
             is_hidden: false,
             full: 0,
             inbox: VecDeque::new(),
+            has_taken_up: false,
             disk: DiskWork::default(),
             replication: Replication::default(),
             expiry_due_ms: None,

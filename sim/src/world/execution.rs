@@ -29,6 +29,9 @@ impl World {
     /// Executes the waiting requests after a stall, in one turn and in the order of each
     /// connection.
     pub(super) fn drain_inbox(&mut self, server: ServerId) {
+        if self.cluster[server].has_taken_up {
+            return;
+        }
         while !self.cluster[server].is_blocked()
             && let Some((connection, request)) = self.cluster[server].inbox.pop_front()
         {
@@ -56,7 +59,10 @@ impl World {
     fn execute_request(&mut self, server: ServerId, connection: ConnectionId, request: Request) {
         if request.kind.op() == OpKind::Set {
             let node = self.plan.servers[server].node;
+            // A fault that begins here may end a turn of the server.
+            self.cluster[server].has_taken_up = true;
             self.reach(request.attempt, AttemptStep::Execute, Some(node));
+            self.cluster[server].has_taken_up = false;
             let host = &mut self.cluster[server];
             if !host.redis.is_running() {
                 return;

@@ -106,8 +106,11 @@ fn client(scenario: &Scenario, client: &Client) -> String {
     };
     let lock = &scenario.lock;
     let resource = client.resource.as_ref().unwrap_or(&lock.resource);
-    let several = !lock.further_resources.is_empty();
-    let resource = several.then(|| format!(", resource “{resource}”")).unwrap_or_default();
+    let resource = if lock.further_resources.is_empty() {
+        String::new()
+    } else {
+        format!(", resource “{resource}”")
+    };
     let ttl = client.ttl.map(|ttl| format!(", TTL {}", text::length(ttl.0))).unwrap_or_default();
     format!("{} ({runs}{resource}{ttl})", client.id)
 }

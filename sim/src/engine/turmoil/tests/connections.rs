@@ -162,3 +162,24 @@ fn pushes_travel_to_the_connections_that_read_the_key() {
     drop(guard);
     assert!(matches!(shared.poll_readable(reader), Poll::Ready(Ok(Readable::Bytes(1..)))));
 }
+
+#[test]
+fn a_round_that_fails_before_its_first_command_begins_before_it_ends() {
+    let case = case("failed-before-its-first-command", "");
+    for seed in 0..10 {
+        let mut history = Vec::new();
+        run(&case, seed, Some(&mut history)).unwrap();
+        let mut under_way = None;
+        for event in &history {
+            match event.kind {
+                EventKind::ExtensionBegan { round, .. } => {
+                    assert_eq!(under_way.replace(round), None, "seed {seed}: {event:?}");
+                }
+                EventKind::ExtensionSettled { round, .. } => {
+                    assert_eq!(under_way.take(), Some(round), "seed {seed}: {event:?}");
+                }
+                _ => {}
+            }
+        }
+    }
+}
