@@ -137,7 +137,8 @@ impl TracingObserver {
                 warn!(
                     target: TARGET,
                     node,
-                    "a node's votes do not count: it is a replica, loads its data, or has to introduce itself again"
+                    "a node's votes do not count: it is a replica, loads its data, or has to introduce \
+                     itself again"
                 );
             }
             Event::SameServer { node, other } => {

@@ -1,5 +1,6 @@
 //! The page of a scenario: its cases one after the other, each with verdict, story and pictures.
 
+use lock_judge::history::{ClientId, Id};
 use lock_judge::scenario::{Client, RestartGuard, Scenario, Verdict};
 use lock_judge::text;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -83,7 +84,7 @@ fn setting(result: &CaseResult) -> String {
         let (names, workers) = (nodes.join(", "), text::list(&workers));
         return format!("{masters} ({names}). Workers: {workers}.");
     }
-    let clients: Vec<String> = scenario.clients.iter().map(|it| client(scenario, it)).collect();
+    let clients: Vec<String> = scenario.client_ids().map(|it| client(scenario, it)).collect();
     let mut setting = format!(
         "{masters} ({}), TTL {}, messages take {}, node timeout {}",
         nodes.join(", "),
@@ -99,18 +100,14 @@ fn setting(result: &CaseResult) -> String {
 }
 
 /// Describes a client: what it runs, its resource if there are several, and its own TTL if it has one.
-fn client(scenario: &Scenario, client: &Client) -> String {
+fn client(scenario: &Scenario, id: ClientId) -> String {
+    let client = &scenario.clients[id.index()];
     let runs = match &client.task_of {
         Some(process) => format!("a task of {process}"),
         None => client.subject.clone(),
     };
-    let lock = &scenario.lock;
-    let resource = client.resource.as_ref().unwrap_or(&lock.resource);
-    let resource = if lock.further_resources.is_empty() {
-        String::new()
-    } else {
-        format!(", resource “{resource}”")
-    };
+    let resource = scenario.resource_among_several(id);
+    let resource = resource.map(|name| format!(", resource “{name}”")).unwrap_or_default();
     let ttl = client.ttl.map(|ttl| format!(", TTL {}", text::length(ttl.0))).unwrap_or_default();
     format!("{} ({runs}{resource}{ttl})", client.id)
 }

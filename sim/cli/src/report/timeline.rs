@@ -253,12 +253,6 @@ impl<'a> Timeline<'a> {
         }
     }
 
-    /// Returns the name of the resource that `client` locks, if the scenario has several.
-    pub(super) fn resource_name(&self, client: ClientId) -> Option<&str> {
-        let has_several = self.scenario.resource_ids().len() > 1;
-        has_several.then(|| self.scenario.resource_name(self.scenario.resource_of(client)))
-    }
-
     pub(super) fn node_name(&self, node: NodeId) -> &str {
         self.host_name(node.first_host())
     }

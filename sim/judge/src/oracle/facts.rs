@@ -151,6 +151,13 @@ impl Facts {
         self.mismatched(id.client, self.setting.members(id.client), began_ns)
     }
 
+    /// Returns since when `node` has been available to `client` on a connection that is not half open;
+    /// [`NEVER`] if it is not.
+    pub(super) fn connected_since_ns(&self, client: ClientId, node: NodeId) -> u64 {
+        let works_ns = self.reach.works_since_ns(client, node);
+        works_ns.max(self.available_since_ns(client, node))
+    }
+
     /// Returns since when `node` has been available to `client`: the client has had the time to open a
     /// connection, and a round trip fits into the node timeout. [`NEVER`] if it is not available.
     pub(super) fn available_since_ns(&self, client: ClientId, node: NodeId) -> u64 {

@@ -37,8 +37,7 @@ pub(super) fn answers_since_ns(facts: &Facts, client: ClientId, node: NodeId) ->
     if is_replaced || facts.setting.silent.contains(node) || facts.times_out_early(client, node) {
         return NEVER;
     }
-    let works_ns = facts.reach.works_since_ns(client, node);
-    works_ns.max(facts.available_since_ns(client, node))
+    facts.connected_since_ns(client, node)
 }
 
 /// Returns since when the process of `client` has been running and has had the time to catch up.

@@ -153,9 +153,7 @@ impl OneLock {
                 self.facts.neighbour_wrote(attempt, node, op);
             }
             EventKind::Delivered { command, attempt, node, .. } => {
-                if let Some(behind) = self.facts.connection_answered(command, attempt, node) {
-                    self.sound_grant.set_behind(&self.facts, behind);
-                }
+                self.observe_answer_on_connection(command, attempt, node);
             }
             _ => {}
         }

@@ -17,16 +17,15 @@
 //! read less than the old deadline, and the clock still reads less now. The new deadline is at most
 //! T1 of the round + its TTL − drift, and is not yet reached (counterexamples E1, E3, E4, E5).
 //!
-//! Of clients of this project more is asked. No node votes that was in quarantine at T1, as far as the
-//! client knows, and under the guard `Quarantine` none that has restarted, or failed over, less than the
-//! longest TTL before T1 (K3); this is judged in true time, where no clock is faster or slower than the
-//! drift allows. A lease
-//! is not delivered with less time left than `min-validity`. An extension does not shorten its lease,
-//! and does not keep it for longer than the scenario allows (E8). No extension, and no SET that sets
-//! a missing key again, is written once the lease is over, and no such SET before an extension has
-//! succeeded (E7). No extension begins before the last one is decided. No SET is written to a node that
-//! has owed an answer for longer than the node timeout: it would wait behind the command on which the
-//! node is stuck, and set its key long after the attempt.
+//! Of clients of this project more is asked. No node votes that was in quarantine at T1, as far as
+//! the client knows, and under the guard `Quarantine` none that has restarted, or failed over, less
+//! than the longest TTL before T1 (K3); this is judged in true time, where no clock is faster or
+//! slower than the drift allows. A lease is not delivered with less time left than `min-validity`. An
+//! extension does not shorten its lease, and does not keep it for longer than the scenario allows
+//! (E8). No extension, and no SET that sets a missing key again, is written once the lease is over,
+//! and no such SET before an extension has succeeded (E7). No extension begins before the last one is
+//! decided. No SET is written to a node that has owed an answer for longer than the node timeout: it
+//! would wait behind the command on which the node is stuck, and set its key long after the attempt.
 
 use super::facts::Facts;
 use super::ground::{MS_NS, NEVER, ROUNDING_NS};

@@ -6,10 +6,9 @@
 //!
 //! For each attempt whose outcome is `Split`, a majority answered before the attempt ended, and no
 //! majority set its key: votes that do not count yet are no split vote, if the client knows from when
-//! they will. For each attempt whose outcome
-//! is `Quarantined`, a majority set its key. Neither is judged if a client has two
-//! names of one node, which sets its key for only one of them. Both can be violated, but without a
-//! refusal as taken the property stays vacuous.
+//! they will. For each attempt whose outcome is `Quarantined`, a majority set its key. Neither is
+//! judged if a client has two names of one node, which sets its key for only one of them. Both can be
+//! violated, but without a refusal as taken the property stays vacuous.
 //!
 //! If any attempt of a run reports `Taken`, some attempt of the run was granted the lock. This rule
 //! does not apply if a fault began, or if clients have different lists of nodes or two names of one.

@@ -20,7 +20,7 @@ use crate::ids::PerClient;
 /// Shortest interval between two attempts while no majority answers.
 const AWAY_NS: u64 = 100 * MS_NS;
 
-/// What widens the contention windows of the clients.
+/// Attempts by which the contention windows of the clients may have grown.
 #[derive(Debug)]
 pub(super) struct Wakes {
     /// Clients whose newest attempt is not the first of its acquisition.
@@ -87,10 +87,7 @@ fn pace_ns(waited_ns: u64) -> u64 {
 /// has been free for `client` since `from_ns`.
 fn looks_ns(facts: &Facts, client: ClientId, from_ns: u64) -> u64 {
     let mut members = facts.setting.members(client).iter();
-    let answers = |node| {
-        let works_ns = facts.reach.works_since_ns(client, node);
-        works_ns.max(facts.available_since_ns(client, node)) <= from_ns
-    };
+    let answers = |node| facts.connected_since_ns(client, node) <= from_ns;
     let look_ns =
         if members.all(answers) { answer_ns(facts) } else { facts.setting.node_timeout_ns };
     2 * (look_ns + SLACK_NS + facts.setting.round_trip_ns)

@@ -33,7 +33,7 @@ pub(super) fn draw(gantt: &mut Gantt<'_, '_>) {
             None => gantt.timeline.client_name(client).to_owned(),
         };
         gantt.svg.text("row", (0, top + BAR_TOP + 18 * PX), &name);
-        if let Some(resource) = gantt.timeline.resource_name(client) {
+        if let Some(resource) = scenario.resource_among_several(client) {
             gantt.svg.text("label", (0, top + BAR_TOP + 32 * PX), resource);
         }
         gantt.svg.line(

@@ -57,19 +57,28 @@ impl OneLock {
         node: NodeId,
         (op, answer): (OpKind, Answer),
     ) {
-        let facts = &mut self.facts;
-        self.deadlock_free.moved(command, facts.now_ns);
-        if let Some(behind) = facts.connection_answered(command, id, node) {
-            self.sound_grant.set_behind(facts, behind);
-        }
+        self.deadlock_free.moved(command, self.facts.now_ns);
+        self.observe_answer_on_connection(command, id, node);
         match (op, answer) {
             (OpKind::Extend | OpKind::Expire, Answer::Yes) => {
-                facts.extension_confirmed(id, node, command);
+                self.facts.extension_confirmed(id, node, command);
             }
             (OpKind::Set, _) | (OpKind::GetSet, Answer::Yes | Answer::No) => {
                 self.observe_vote(id, node, op, answer);
             }
             _ => {}
+        }
+    }
+
+    /// Folds in an answer to a command about any lock of the process of `id`.
+    pub(super) fn observe_answer_on_connection(
+        &mut self,
+        command: CommandId,
+        id: AttemptId,
+        node: NodeId,
+    ) {
+        if let Some(behind) = self.facts.connection_answered(command, id, node) {
+            self.sound_grant.set_behind(&self.facts, behind);
         }
     }
 

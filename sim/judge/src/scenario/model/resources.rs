@@ -42,6 +42,13 @@ impl Scenario {
         }
     }
 
+    /// Returns the name of the resource that `client` locks, if the scenario has several.
+    #[must_use]
+    pub fn resource_among_several(&self, client: ClientId) -> Option<&str> {
+        let has_several = self.resource_ids().len() > 1;
+        has_several.then(|| self.resource_name(self.resource_of(client)))
+    }
+
     /// Returns the probe of the first resource: the client after the scenario's own. The probes of
     /// the other resources follow it, and are further tasks of its process.
     #[must_use]

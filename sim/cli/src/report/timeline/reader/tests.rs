@@ -45,7 +45,7 @@ fn keys_of_two_locks_are_told_apart() {
     scenario.clients[1].resource = Some(String::from("other"));
     let timeline = read(&played.result.case.scenario, &played.kept[0].1);
     let [first, second] = [0, 1].map(|place| timeline.leases().nth(place).unwrap().id);
-    assert_eq!(timeline.resource_name(second.client), Some("other"));
+    assert_eq!(timeline.scenario.resource_among_several(second.client), Some("other"));
     assert_ne!(first.client, second.client);
     for key in timeline.keys.iter().filter(|key| key.writer == Writer::Attempt(first)) {
         let by = key.ended.map(|ended| ended.by);
