@@ -273,6 +273,7 @@ impl Lock {
             Phase::Trying => self.settle(now).map(LockOutcome::Settled),
             Phase::Decided | Phase::Held { .. } => {
                 self.set_settled(node);
+                self.begin_first_round_soon(now);
                 self.look_for_loss()
             }
             _ => None,

@@ -8,9 +8,10 @@ use crate::error::OptionError;
 use crate::settings::Settings;
 
 /// Keeps a lease alive while its holder works: the client extends it whenever about a third of the
-/// TTL has passed. The first extension begins after about a twelfth of the TTL if a node's answer was
-/// still outstanding when the lease was granted. If a node that decided the grant is lost before that,
-/// no extension succeeds, and the lease ends at its first deadline ([`Lease::extend`](crate::Lease::extend)).
+/// TTL has passed. If some nodes had not answered when the lease was granted, the first extension
+/// begins some 50 ms after their answers, after about a twelfth of the TTL at the latest. If a node
+/// that decided the grant is lost before that, no extension may succeed, and the lease ends at its
+/// first deadline ([`Lease::extend`](crate::Lease::extend)).
 ///
 /// A limit is required: without one, a hung holder would block all others for ever (counterexample E8).
 ///

@@ -1,8 +1,8 @@
 //! Keep-alive: extensions that the machine itself begins, up to a limit.
 //!
 //! A round begins when about a third of the TTL has passed, so that several rounds can fail before
-//! the lease is lost. The first round begins sooner if some nodes had not answered when the lease
-//! was granted. The rounds of many leases are spread by a random share of the period.
+//! the lease is lost. The first round begins soon after the grant if some nodes had not answered
+//! by then. The rounds of many leases are spread by a random share of the period.
 
 use core::time::Duration;
 
@@ -14,6 +14,9 @@ use crate::validity::deadline;
 /// Fractions of the TTL between the beginnings of two rounds: normally, and after a failed round.
 const PERIOD: u32 = 3;
 const PERIOD_AFTER_FAILURE: u32 = 12;
+/// Longest time between the last answer to the attempt and the first round, if that answer came
+/// after the grant. Sections shorter than this pay for no round.
+const FIRST_ROUND_AT_MOST: Duration = Duration::from_millis(50);
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Renewal {
@@ -66,6 +69,7 @@ impl Renewal {
             out.word(jitter);
             out.flag(self.last);
             out.flag(self.failing);
+            out.flag(self.round.is_some());
         }
     }
 }
@@ -76,11 +80,25 @@ impl Lock {
         self.renewal = Renewal::default();
         if let Some(at_most) = self.config.keep_alive {
             self.renewal.until = now.after(at_most);
-            // Keys set after the grant do not count until a round has succeeded without them. Until
-            // then the loss of a single other node would end the lease, so the first round begins
-            // early.
             let all_count = self.voting(Vote::Pending).union(self.young()).is_empty();
-            if all_count { self.keep_on() } else { self.try_again_later(now) }
+            if all_count {
+                self.keep_on()
+            } else {
+                self.try_again_later(now)
+            }
+            self.begin_first_round_soon(now);
+        }
+    }
+
+    /// Schedules the first round once every node has answered the attempt, some after the grant.
+    ///
+    /// The keys of these nodes do not count until a round has succeeded without them. Until then
+    /// the loss of a single other node would end the lease.
+    pub(super) fn begin_first_round_soon(&mut self, now: BootInstant) {
+        let all_answered = self.voting(Vote::Pending).is_empty() && !self.young().is_empty();
+        if let (Some(next), None, true) = (self.renewal.next, self.renewal.round, all_answered) {
+            let soon = self.spread(FIRST_ROUND_AT_MOST.min(self.config.ttl / PERIOD_AFTER_FAILURE));
+            self.renewal.next = Some(next.min(now.after(soon)));
         }
     }
 
