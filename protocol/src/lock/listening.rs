@@ -71,6 +71,8 @@ pub(super) struct Failure {
     pub(super) refused: NodeMask,
     /// Nodes that did not answer the SET, or answered it with an error.
     pub(super) silent: NodeMask,
+    /// Nodes to which no connection was open.
+    pub(super) away: NodeMask,
     /// Instants from which the nodes may count, by node, if the attempt failed for nodes in
     /// quarantine.
     pub(super) may_count_from: Option<[BootInstant; MAX_NODES]>,
@@ -205,7 +207,7 @@ impl Listening {
         round_trip: Duration,
         now: BootInstant,
     ) {
-        let Failure { reason, refused, silent, may_count_from, jitter } = failure;
+        let Failure { reason, refused, silent, away, may_count_from, jitter } = failure;
         self.is_contended = match reason {
             AttemptError::Taken | AttemptError::Split => true,
             AttemptError::Quarantined => !refused.is_empty(),
@@ -232,7 +234,7 @@ impl Listening {
         self.registered = NodeMask::EMPTY;
         (self.to_look, self.asked, self.overtaken) =
             (NodeMask::EMPTY, NodeMask::EMPTY, NodeMask::EMPTY);
-        (self.away, self.checked) = (NodeMask::EMPTY, NodeMask::EMPTY);
+        (self.away, self.checked) = (away, NodeMask::EMPTY);
         (self.anchor, self.awake, self.is_due) = (None, None, false);
         (self.put_off, self.idle_pushes) = (None, 0);
         self.before = [Sight::Unseen; MAX_NODES];

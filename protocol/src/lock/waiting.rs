@@ -92,7 +92,8 @@ impl Lock {
     ) {
         let (refused, jitter) = (self.voting(Vote::Refused), self.fresh.jitter);
         let silent = self.config.nodes.all().without(self.granted()).without(refused);
-        let failure = Failure { reason, refused, silent, may_count_from, jitter };
+        let away = self.voting(Vote::NotSent).without(self.crowded);
+        let failure = Failure { reason, refused, silent, away, may_count_from, jitter };
         let listening = self.wait();
         listening.set_mute(mute);
         listening.attempt_failed(failure, round_trip, now);

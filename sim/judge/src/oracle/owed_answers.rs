@@ -19,6 +19,8 @@ struct Owed {
     last: Option<CommandId>,
     /// Last SET, and its time.
     last_set: Option<(AttemptId, u64)>,
+    /// Last request for an introduction; `None` once it is answered.
+    introduction: Option<CommandId>,
 }
 
 /// A SET that was written while the node owed an answer.
@@ -56,6 +58,14 @@ impl OwedAnswers {
         if op == OpKind::Set {
             owed.last_set = Some((id, at_ns));
         }
+        if op == OpKind::Introduce {
+            owed.introduction = Some(command);
+        }
+    }
+
+    /// Returns true if `process` may still wait for an introduction of `node`.
+    pub(super) fn is_introduction_owed(&self, process: ClientId, node: NodeId) -> bool {
+        self.0[process][node].introduction.is_some()
     }
 
     /// Records that `process` received the answer to `command` of `node`; returns the last SET that it
@@ -70,6 +80,7 @@ impl OwedAnswers {
             *owed = Owed::default();
             return None;
         }
+        owed.introduction.take_if(|introduction| *introduction <= command);
         let (_, owed_since_ns) = owed.first.take_if(|(first, _)| *first == command)?;
         let (id, at_ns) = owed.last_set.filter(|(_, at_ns)| *at_ns > owed_since_ns)?;
         Some(SetBehind { id, at_ns, owed_since_ns })
@@ -101,6 +112,20 @@ mod tests {
         assert_eq!(owed.answered(AT, CommandId(4)), Some(told));
         assert_eq!(owed.answered(AT, CommandId(4)), None, "once");
         assert_eq!(owed.answered(AT, CommandId(7)), None);
+    }
+
+    #[test]
+    fn an_introduction_is_owed_until_it_or_a_later_command_is_answered() {
+        let is_owed_after = |command| {
+            let mut owed =
+                after(&[(4, OpKind::Set), (7, OpKind::Introduce), (9, OpKind::Look), (11, OpKind::Set)]);
+            owed.answered(AT, CommandId(command));
+            owed.is_introduction_owed(AT.0, AT.1)
+        };
+        assert!(is_owed_after(4));
+        assert!(!is_owed_after(7));
+        assert!(!is_owed_after(9), "7 will not be answered");
+        assert!(!is_owed_after(11));
     }
 
     #[test]

@@ -147,10 +147,14 @@ fn has_votes(facts: &Facts, id: AttemptId) -> bool {
 }
 
 /// Returns true if a majority of the nodes has confirmed the key of `id`, and the client knows from
-/// when each of their votes counts. A vote of a node that has reported lost keys waits for the node's
-/// introduction, which may come too late.
+/// when each of their votes counts. A vote may wait for the node's next introduction, which may come
+/// too late: the node has reported lost keys, or the last introduction is too old.
 fn has_known_votes(facts: &Facts, id: AttemptId) -> bool {
-    let is_known = |node: &NodeId| facts.eligible[id.client][*node].from_local_ns != NEVER;
+    let process = facts.setting.process(id.client);
+    let is_known = |node: &NodeId| {
+        facts.eligible[id.client][*node].from_local_ns != NEVER
+            && !facts.owed_answers.is_introduction_owed(process, *node)
+    };
     let known = |attempt: &Attempt| attempt.confirmed_by.iter().filter(is_known).collect();
     facts.leases.get(id).is_some_and(|attempt| is_majority(facts, id, known(attempt)))
 }

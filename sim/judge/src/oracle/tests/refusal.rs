@@ -130,6 +130,21 @@ fn a_majority_of_votes_is_no_split_vote() {
 }
 
 #[test]
+fn votes_that_wait_for_an_introduction_may_be_too_late() {
+    let judged = |is_answered: bool| {
+        let mut tale = Tale::new();
+        tale.begins(C2).sets(C2, "DE").begins(C1).is_refused(C1, C2, "DE");
+        let introduction = tale.sets(C1, "ABC").writes(C1, 'C', OpKind::Introduce);
+        if is_answered {
+            tale.hears((introduction, C1, 'C', OpKind::Introduce), Answer::Yes);
+        }
+        tale.settles(C1, Settlement::Split).finds(SoundRefusal)
+    };
+    assert_eq!(judged(false), Judgement::Vacuous);
+    assert!(judged(true).is_violated());
+}
+
+#[test]
 fn try_acquire_does_not_stop_at_a_split_vote() {
     let mut tale = turned_away(["AB", "CD"], Settlement::Split);
     assert_eq!(tale.with_c1_at_once().violation(SoundRefusal).first, C1);
