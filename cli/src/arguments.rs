@@ -107,7 +107,8 @@ pub(crate) struct Nodes {
 pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) nodes: Nodes,
-    /// Time until the lock of a crashed `redlock` is free [default: 30s, or the fleet's longest TTL]
+    /// Time until the lock of a crashed `redlock` is free [default: 30s, or the fleet's longest TTL if
+    /// that is less]
     #[arg(long, value_name = "DURATION", env = "REDLOCK_TTL", value_parser = parse_duration)]
     pub(crate) ttl: Option<Duration>,
     /// Time to wait for the lock; 0 does not wait for a holder
@@ -116,7 +117,8 @@ pub(crate) struct Run {
     /// Longest time for which the lock is held; the command is ended before that
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = parse_duration)]
     pub(crate) limit: Duration,
-    /// Time from SIGTERM to SIGKILL; less than half of the TTL [default: 10s, or a third of the TTL]
+    /// Time from SIGTERM to SIGKILL; less than half of the TTL [default: 10s, or a third of the TTL if
+    /// that is less]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) grace: Option<Duration>,
     /// Exit code if somebody else has the lock

@@ -44,8 +44,8 @@ pub enum Misuse {
     /// An argument that is not an option.
     #[error("expected an option such as `--port`, found `{0}`")]
     NoOption(String),
-    /// An option without its value.
-    #[error("`--{0}` needs a value")]
+    /// An option without a value. It may be unknown, too: the server has not seen it yet.
+    #[error("`--{0}` has no value, or is unknown")]
     NoValue(String),
     /// An invalid port.
     #[error("`{0}` is not a port")]
