@@ -47,7 +47,8 @@ fn untested(result: &CaseResult) -> impl Iterator<Item = Property> {
 
 /// Reason why no section was put to the test.
 const NOT_ENTERED: &str = "no worker sent ENTER: a worker reports its section to the observer, by \
-    `ENTER RESOURCE CLIENT [TOKEN]` (`drive` gives it the address in DRIVE_OBSERVER), or by `Host::enter`";
+    `ENTER RESOURCE CLIENT [TOKEN]` (`drive` gives it the address in DRIVE_OBSERVER), or by \
+    `Host::enter`";
 
 /// Names the properties that should have been put to the test; `None` if all were.
 #[must_use]
