@@ -47,7 +47,7 @@ pub(super) fn idle_delay(idle_pushes: u32) -> Option<Duration> {
 /// each is within half a per cent of true time.
 const DRIFT: u32 = 100;
 
-/// Shortest interval between attempts while no majority answers looks.
+/// Shortest interval between attempts while no majority has a connection or answers looks.
 const NODES_AWAY: Duration = Duration::from_millis(100);
 
 /// Attempts in a row, without any news (see `hear_news`), after which the use no longer wakes by itself: the
@@ -107,7 +107,7 @@ pub(crate) struct Listening {
     serials: [u32; MAX_NODES],
     /// Nodes among these that pushed before they replied.
     overtaken: NodeMask,
-    /// Nodes that did not answer their last look.
+    /// Nodes that did not answer their last look, or had no connection when they were last needed.
     away: NodeMask,
     /// Nodes that do not push: they refuse to, or did not when they should have.
     mute: NodeMask,

@@ -11,16 +11,22 @@ use crate::search::Engine;
 
 use super::assumptions::{Assumption, Assumptions, is_broken_at};
 
-/// A client of this project makes at most this number of attempts in a second while nothing changes.
-/// Without pushes it makes them at intervals of a tenth of its wait.
-pub(super) const POLLS_MAX: u64 = 12;
+/// What attempts of the clients of this project cost at most. While nothing changes, a client without
+/// pushes makes attempts at intervals of a tenth of its wait, and one with pushes sleeps.
+const LIMITS: [(Quantity, u64); 2] =
+    [(Quantity::PollsInASecond, 12), (Quantity::AttemptsInVain, 2)];
 
 /// Something that the contract rules out.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Finding {
-    /// A client made more than twelve attempts in a second, although nothing had changed.
-    Polled,
+    /// A client made more attempts than it needs.
+    Exceeded {
+        /// What they cost.
+        quantity: Quantity,
+        /// Largest value that the contract allows.
+        most: u64,
+    },
     /// A property was violated.
     Violated {
         /// The property.
@@ -36,7 +42,7 @@ pub enum Finding {
 }
 
 impl Finding {
-    /// Returns a name for files: `PROPERTY-CAUSES`, `polled`, `differed` or `panicked`.
+    /// Returns a name for files: `PROPERTY-CAUSES`, `QUANTITY`, `differed` or `panicked`.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -46,7 +52,7 @@ impl Finding {
             Self::Violated { property, causes } => {
                 format!("{}-{}", property.name(), causes.join("-"))
             }
-            Self::Polled => String::from("polled"),
+            Self::Exceeded { quantity, .. } => String::from(quantity.name()),
             Self::Differed => String::from("differed"),
             Self::Panicked => String::from("panicked"),
         }
@@ -72,11 +78,8 @@ impl fmt::Display for Finding {
                 let why = "although the plan keeps that assumption at this host";
                 write!(formatter, "`{}` is violated, blamed on {causes}, {why}", property.name())
             }
-            Self::Polled => {
-                write!(
-                    formatter,
-                    "more than {POLLS_MAX} attempts a second, although nothing changes"
-                )
+            Self::Exceeded { quantity, most } => {
+                write!(formatter, "`{}` is more than {most}", quantity.name())
             }
             Self::Differed => formatter.write_str("two runs differ"),
             Self::Panicked => formatter.write_str("a run panics"),
@@ -85,8 +88,8 @@ impl fmt::Display for Finding {
 }
 
 /// Returns the violations in `outcome`, a run of `scenario` on `engine`, that neither the assumptions
-/// which the scenario breaks nor the steps of the engine explain, and whether a client of this project
-/// polled.
+/// which the scenario breaks nor the steps of the engine explain, and what attempts of clients of this
+/// project cost too much.
 ///
 /// A violation is explained if it has a cause, and the scenario breaks the assumption behind each of
 /// its causes, at one of the hosts that are blamed for it: of two clocks that are too far apart, one
@@ -100,12 +103,16 @@ pub fn findings(scenario: &Scenario, engine: Engine, outcome: &Outcome) -> Vec<F
     let mut findings: Vec<_> = unexplained
         .map(|(property, it)| Finding::Violated { property, causes: causes(&it) })
         .collect();
-    let polls = outcome.measured.of(Quantity::PollsInASecond).unwrap_or(0);
     // Of a list with two names of one node, some votes never come, so attempts are split for ever.
     let can_win = || !Assumptions::broken_by(scenario).has(Assumption::Membership);
     let is_ours = || scenario.clients.iter().all(|client| client.subject == OURS);
-    if polls > POLLS_MAX && can_win() && is_ours() {
-        findings.push(Finding::Polled);
+    let exceeds = |(quantity, most): &(Quantity, u64)| {
+        outcome.measured.of(*quantity).is_some_and(|value| value > *most)
+    };
+    let exceeded: Vec<_> = LIMITS.into_iter().filter(exceeds).collect();
+    if !exceeded.is_empty() && can_win() && is_ours() {
+        let found = |(quantity, most)| Finding::Exceeded { quantity, most };
+        findings.extend(exceeded.into_iter().map(found));
     }
     findings
 }

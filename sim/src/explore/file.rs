@@ -1,15 +1,15 @@
 //! The scenario file of a finding.
 
-use lock_judge::scenario::{Bounds, Expectation, Property, Quantity, Scenario, Verdict};
+use lock_judge::scenario::{Bounds, Expectation, Property, Scenario, Verdict};
 use toml::{Table, Value};
 
-use super::contract::{Finding, POLLS_MAX};
+use super::contract::Finding;
 use super::draw::unspecified;
 
 /// Returns the text of a scenario file called `name` in which `finding` shows. Whatever else the
 /// scenario violates, `explained`, may happen.
 ///
-/// The file expects the property of the finding to hold, or the polls to be few: it is red until the
+/// The file expects the property of the finding to hold, or the quantity to be small: it is red until the
 /// defect is mended, and a test from then on.
 #[must_use]
 pub fn text(scenario: &Scenario, name: &str, finding: &Finding, explained: &[Property]) -> String {
@@ -22,9 +22,8 @@ pub fn text(scenario: &Scenario, name: &str, finding: &Finding, explained: &[Pro
         let expectation = Expectation { reason, ..Expectation::bare(Verdict::Any) };
         scenario.expect.properties.insert(*property, expectation);
     }
-    if *finding == Finding::Polled {
-        let bounds = Bounds::at_most(POLLS_MAX);
-        scenario.expect.quantities.insert(Quantity::PollsInASecond, bounds);
+    if let Finding::Exceeded { quantity, most } = *finding {
+        scenario.expect.quantities.insert(quantity, Bounds::at_most(most));
     }
     let own = Table::try_from(&scenario).expect("a scenario is a table");
     let usual = Table::try_from(unspecified()).expect("a scenario is a table");

@@ -295,7 +295,7 @@ impl Sought<'_> {
             let mut events = Vec::new();
             let outcome = player.play(seed, Some(&mut events)).ok()?;
             let shows = match finding {
-                Finding::Violated { .. } | Finding::Polled => {
+                Finding::Violated { .. } | Finding::Exceeded { .. } => {
                     findings(scenario, engine, &outcome).contains(finding)
                 }
                 Finding::Differed => player.play(seed, None).ok()? != outcome,

@@ -47,7 +47,8 @@ pub(super) fn joined_measured(ones: Measured, others: Measured) -> Measured {
             | Quantity::CommandsPerLock
             | Quantity::GrantedAt
             | Quantity::LeaseKept
-            | Quantity::PollsInASecond => either(u64::max),
+            | Quantity::PollsInASecond
+            | Quantity::AttemptsInVain => either(u64::max),
             Quantity::BeliefOverlap
             | Quantity::BeliefWithoutMajority
             | Quantity::Commands

@@ -117,8 +117,12 @@ mod tests {
     #[test]
     fn an_introduction_is_owed_until_it_or_a_later_command_is_answered() {
         let is_owed_after = |command| {
-            let mut owed =
-                after(&[(4, OpKind::Set), (7, OpKind::Introduce), (9, OpKind::Look), (11, OpKind::Set)]);
+            let mut owed = after(&[
+                (4, OpKind::Set),
+                (7, OpKind::Introduce),
+                (9, OpKind::Look),
+                (11, OpKind::Set),
+            ]);
             owed.answered(AT, CommandId(command));
             owed.is_introduction_owed(AT.0, AT.1)
         };

@@ -5,16 +5,24 @@
 //! ends; when the client counts a node from another instant on; and when an attempt fails for another
 //! reason than the one before. An attempt that writes no command costs nobody anything, and does not
 //! count.
+//!
+//! A client of this project to which servers push can sleep until something changes. Its attempts are
+//! *in vain* while keys of others and quarantines leave it no majority, and its connections to all
+//! nodes work. Two reasons to attempt nevertheless are excused: an acquisition that may make a number
+//! of attempts, or that does not wait; and a clock that is wrong or has been set, because a key that
+//! lives for longer than it told looks like a change that the node did not push.
 
 use core::mem;
 
-use crate::history::{AttemptId, ClientId, ClientIds, EventKind, Settlement, Writer};
+use crate::history::{AttemptId, ClientId, ClientIds, EventKind, NodeId, Settlement, Writer};
 use crate::ids::PerClient;
 use crate::oracle::facts::Facts;
 use crate::oracle::measured::Measured;
 use crate::scenario::Quantity;
 
 const SECOND_NS: u64 = 1_000_000_000;
+/// Half a per cent: by how much a clock may gain or lose.
+const RATE_MOST_PPB: u32 = 5_000_000;
 
 /// Attempts of a run so far.
 #[derive(Debug)]
@@ -22,6 +30,9 @@ pub(super) struct Polls {
     asking: ClientIds,
     of: PerClient<Asking>,
     most: u64,
+    most_in_vain: u64,
+    /// True if a clock has been set, has changed its rate, or is faster or slower than clients assume.
+    clocks_disturbed: bool,
 }
 
 /// An acquisition in progress.
@@ -33,6 +44,8 @@ struct Asking {
     second: u64,
     /// Attempts in that second that have written a command.
     attempts: u64,
+    /// Attempts since the last change that have written a command.
+    unchanged: u64,
     /// True if the latest attempt has written no command yet.
     unwritten: bool,
     /// Why the last attempt failed.
@@ -42,17 +55,24 @@ struct Asking {
 impl Asking {
     /// Records a change.
     fn changes(&mut self, now_ns: u64) {
-        (self.since_ns, self.second, self.attempts) = (now_ns, 0, 0);
+        (self.since_ns, self.second, self.attempts, self.unchanged) = (now_ns, 0, 0, 0);
     }
 }
 
 impl Polls {
     pub(super) fn new() -> Self {
-        Self { asking: ClientIds::EMPTY, of: PerClient::filled(Asking::default()), most: 0 }
+        Self {
+            asking: ClientIds::EMPTY,
+            of: PerClient::filled(Asking::default()),
+            most: 0,
+            most_in_vain: 0,
+            clocks_disturbed: false,
+        }
     }
 
     pub(super) fn reset(&mut self) {
-        (self.asking, self.most) = (ClientIds::EMPTY, 0);
+        (self.asking, self.most, self.most_in_vain) = (ClientIds::EMPTY, 0, 0);
+        self.clocks_disturbed = false;
     }
 
     /// Folds in an event. `facts` are those at its time.
@@ -60,7 +80,7 @@ impl Polls {
     pub(super) fn observe(&mut self, facts: &Facts, kind: &EventKind) {
         match *kind {
             EventKind::AttemptBegan { attempt, .. } => self.began(facts, attempt),
-            EventKind::Written { attempt, .. } => self.written(facts.now_ns, attempt.client),
+            EventKind::Written { attempt, .. } => self.written(facts, attempt.client),
             EventKind::AttemptSettled { attempt, outcome } => {
                 self.settled(facts.now_ns, attempt.client, outcome);
             }
@@ -72,8 +92,12 @@ impl Polls {
             EventKind::Eligible { client, .. } if self.asking.contains(client) => {
                 self.of[client].changes(facts.now_ns);
             }
-            EventKind::Clock { .. }
-            | EventKind::NodeUp { .. }
+            EventKind::Clock { rate_ppb, .. } => {
+                self.clocks_disturbed |=
+                    facts.now_ns > 0 || rate_ppb.unsigned_abs() > RATE_MOST_PPB;
+                self.changes(facts.now_ns, None);
+            }
+            EventKind::NodeUp { .. }
             | EventKind::NodeDown { .. }
             | EventKind::NodeStalled { .. }
             | EventKind::NodeUnstalled { .. }
@@ -99,12 +123,16 @@ impl Polls {
         of.unwritten = true;
     }
 
-    fn written(&mut self, now_ns: u64, client: ClientId) {
+    fn written(&mut self, facts: &Facts, client: ClientId) {
         if !self.asking.contains(client) || !mem::take(&mut self.of[client].unwritten) {
             return;
         }
         let of = &mut self.of[client];
-        let second = (now_ns - of.since_ns) / SECOND_NS;
+        of.unchanged += 1;
+        if !self.clocks_disturbed && is_in_vain(facts, client, of.since_ns) {
+            self.most_in_vain = self.most_in_vain.max(of.unchanged);
+        }
+        let second = (facts.now_ns - of.since_ns) / SECOND_NS;
         if second != of.second {
             (of.second, of.attempts) = (second, 0);
         }
@@ -134,7 +162,25 @@ impl Polls {
 
     pub(super) fn measure(&self, measured: &mut Measured) {
         measured.set(Quantity::PollsInASecond, Some(self.most));
+        measured.set(Quantity::AttemptsInVain, Some(self.most_in_vain));
     }
+}
+
+/// Returns true if `client` could sleep until a server pushes, if nothing has changed since `since_ns`.
+fn is_in_vain(facts: &Facts, client: ClientId, since_ns: u64) -> bool {
+    let (setting, members) = (&facts.setting, facts.setting.members(client));
+    let may_attempt = setting.counts_attempts(client) || setting.asks_at_once(client);
+    let works = |node| facts.connected_since_ns(client, node) <= since_ns;
+    let can_vote = |node: &NodeId| {
+        let is_anothers =
+            matches!(facts.keys.writer(*node), Writer::Attempt(id) if id.client != client);
+        !is_anothers && facts.eligible[client][*node].since_ns <= facts.now_ns
+    };
+    let quorum = members.count() as usize / 2 + 1;
+    setting.hears(client)
+        && !may_attempt
+        && members.iter().all(works)
+        && members.iter().filter(can_vote).count() < quorum
 }
 
 fn client_of(writer: Writer) -> Option<ClientId> {

@@ -1,7 +1,7 @@
-//! Tests of `polls-in-a-second`.
+//! Tests of `polls-in-a-second` and `attempts-in-vain`.
 
-use super::tale::{C1, C2, PROBE, Tale};
-use crate::history::{AttemptId, EventKind, FaultId, OpKind, Settlement};
+use super::tale::{C1, C2, PROBE, Tale, host, node};
+use crate::history::{AttemptId, ClockKind, EventKind, FaultId, OpKind, Settlement};
 use crate::scenario::Quantity;
 
 /// Lets C1 attempt every 250 ms from `from_ms` to before `to_ms`; each attempt fails as `failed`.
@@ -90,4 +90,43 @@ fn attempts_without_commands_and_those_of_the_probe_do_not_count() {
         tale.settles(probe, Settlement::Taken);
     }
     assert_eq!(polls(&mut tale), Some(0));
+}
+
+/// Lets C1 wait for a lock that C2 holds on the nodes of `held`, and attempt every 250 ms for a second.
+/// The first failure is news.
+fn in_vain(tale: &mut Tale, held: &str) -> Option<u64> {
+    tale.begins(C2).sets(C2, held);
+    asks(tale, (0, 1_000), Settlement::Taken);
+    tale.measured().of(Quantity::AttemptsInVain)
+}
+
+#[test]
+fn attempts_are_in_vain_while_the_client_could_sleep() {
+    assert_eq!(in_vain(&mut Tale::new(), "ABC"), Some(3));
+    assert_eq!(in_vain(&mut Tale::new(), "AB"), Some(0), "C, D and E would vote");
+}
+
+#[test]
+fn a_quarantine_leaves_no_majority_either() {
+    let mut tale = Tale::new();
+    let client = C1.client;
+    let from_local_ns = tale.reads_ns(host(C1), ClockKind::Boot) + 5_000_000_000;
+    tale.tell(EventKind::Eligible { client, node: node('C'), from_local_ns });
+    assert_eq!(in_vain(&mut tale, "AB"), Some(3));
+}
+
+#[test]
+fn what_keeps_the_client_awake_excuses_its_attempts() {
+    let mut tale = Tale::new();
+    tale.with_c1_at_once();
+    assert_eq!(in_vain(&mut tale, "ABC"), Some(0), "it does not wait");
+    let mut tale = Tale::new();
+    tale.tell(EventKind::NodeDown { node: node('E'), power: false });
+    assert_eq!(in_vain(&mut tale, "ABC"), Some(0), "E does not push");
+    let mut tale = Tale::new();
+    tale.begins(C2).sets(C2, "ABC");
+    asks(&mut tale, (0, 500), Settlement::Taken);
+    tale.steps(node('A').first_host(), ClockKind::Wall, 8_000);
+    asks(&mut tale, (500, 2_000), Settlement::Taken);
+    assert_eq!(tale.measured().of(Quantity::AttemptsInVain), Some(1), "a change without a push");
 }

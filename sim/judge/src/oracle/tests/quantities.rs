@@ -147,7 +147,10 @@ fn the_probe_does_not_count() {
     let mut tale = Tale::new();
     tale.acquires(PROBE, "ABC").enters(PROBE).at(20_000);
     let measured: Vec<_> = tale.measured().iter().collect();
-    assert_eq!(measured, [(Quantity::PollsInASecond, 0), (Quantity::Commands, 0)]);
+    assert_eq!(
+        measured,
+        [(Quantity::PollsInASecond, 0), (Quantity::AttemptsInVain, 0), (Quantity::Commands, 0)]
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Tests of sound-refusal.
 
 use super::tale::{C1, C1_AGAIN, C2, C3, Tale, host, node};
-use crate::history::{AttemptId, ClockKind, EventKind, FaultId, OpKind, Settlement};
+use crate::history::{Answer, AttemptId, ClockKind, EventKind, FaultId, OpKind, Settlement};
 use crate::oracle::Judgement;
 use crate::scenario::Property::SoundRefusal;
 use crate::scenario::Start;

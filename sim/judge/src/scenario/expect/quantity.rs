@@ -34,6 +34,8 @@ pub enum Quantity {
     SectionWithoutMajority,
     /// Most attempts of one client in a second before which nothing had changed for a second.
     PollsInASecond,
+    /// Most attempts since the last change of a client that could sleep until a server pushes.
+    AttemptsInVain,
     /// Attempts begun, divided by grants.
     AttemptsPerLock,
     /// Commands written, divided by grants.
@@ -76,7 +78,7 @@ impl Bounds {
 
 impl Quantity {
     /// All quantities, in the order of reports.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::GrantedAt,
         Self::LeaseKept,
         Self::WaitWithoutHolder,
@@ -88,6 +90,7 @@ impl Quantity {
         Self::SectionWithoutLease,
         Self::SectionWithoutMajority,
         Self::PollsInASecond,
+        Self::AttemptsInVain,
         Self::AttemptsPerLock,
         Self::CommandsPerLock,
         Self::Commands,
@@ -108,6 +111,7 @@ impl Quantity {
             Self::SectionWithoutLease => "section-without-lease",
             Self::SectionWithoutMajority => "section-without-majority",
             Self::PollsInASecond => "polls-in-a-second",
+            Self::AttemptsInVain => "attempts-in-vain",
             Self::AttemptsPerLock => "attempts-per-lock",
             Self::CommandsPerLock => "commands-per-lock",
             Self::Commands => "commands",
@@ -119,7 +123,9 @@ impl Quantity {
     pub const fn unit(self) -> Unit {
         match self {
             Self::AttemptsPerLock | Self::CommandsPerLock => Unit::Thousandths,
-            Self::LeasesLost | Self::PollsInASecond | Self::Commands => Unit::Count,
+            Self::LeasesLost | Self::PollsInASecond | Self::AttemptsInVain | Self::Commands => {
+                Unit::Count
+            }
             _ => Unit::Nanoseconds,
         }
     }
