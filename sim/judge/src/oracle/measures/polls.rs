@@ -7,10 +7,10 @@
 //! count.
 //!
 //! A client of this project to which servers push can sleep until something changes. Its attempts are
-//! *in vain* while keys of others and quarantines leave it no majority, and its connections to all
-//! nodes work. Two reasons to attempt nevertheless are excused: an acquisition that may make a number
-//! of attempts, or that does not wait; and a clock that is wrong or has been set, because a key that
-//! lives for longer than it told looks like a change that the node did not push.
+//! *in vain* while keys of others and quarantines leave it no majority, its connections to all nodes
+//! work, and no node can lose keys without a push. Two reasons to attempt nevertheless are excused: an
+//! acquisition that may make a number of attempts, or that does not wait; and clocks that are wrong or
+//! are set, because a key that lives for longer than it told looks like a change without a push.
 
 use core::mem;
 
@@ -21,8 +21,6 @@ use crate::oracle::measured::Measured;
 use crate::scenario::Quantity;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Half a per cent: by how much a clock may gain or lose.
-const RATE_MOST_PPB: u32 = 5_000_000;
 
 /// Attempts of a run so far.
 #[derive(Debug)]
@@ -31,8 +29,6 @@ pub(super) struct Polls {
     of: PerClient<Asking>,
     most: u64,
     most_in_vain: u64,
-    /// True if a clock has been set, has changed its rate, or is faster or slower than clients assume.
-    clocks_disturbed: bool,
 }
 
 /// An acquisition in progress.
@@ -66,13 +62,11 @@ impl Polls {
             of: PerClient::filled(Asking::default()),
             most: 0,
             most_in_vain: 0,
-            clocks_disturbed: false,
         }
     }
 
     pub(super) fn reset(&mut self) {
         (self.asking, self.most, self.most_in_vain) = (ClientIds::EMPTY, 0, 0);
-        self.clocks_disturbed = false;
     }
 
     /// Folds in an event. `facts` are those at its time.
@@ -92,12 +86,8 @@ impl Polls {
             EventKind::Eligible { client, .. } if self.asking.contains(client) => {
                 self.of[client].changes(facts.now_ns);
             }
-            EventKind::Clock { rate_ppb, .. } => {
-                self.clocks_disturbed |=
-                    facts.now_ns > 0 || rate_ppb.unsigned_abs() > RATE_MOST_PPB;
-                self.changes(facts.now_ns, None);
-            }
-            EventKind::NodeUp { .. }
+            EventKind::Clock { .. }
+            | EventKind::NodeUp { .. }
             | EventKind::NodeDown { .. }
             | EventKind::NodeStalled { .. }
             | EventKind::NodeUnstalled { .. }
@@ -129,7 +119,7 @@ impl Polls {
         }
         let of = &mut self.of[client];
         of.unchanged += 1;
-        if !self.clocks_disturbed && is_in_vain(facts, client, of.since_ns) {
+        if is_in_vain(facts, client, of.since_ns) {
             self.most_in_vain = self.most_in_vain.max(of.unchanged);
         }
         let second = (facts.now_ns - of.since_ns) / SECOND_NS;
@@ -178,6 +168,8 @@ fn is_in_vain(facts: &Facts, client: ClientId, since_ns: u64) -> bool {
     };
     let quorum = members.count() as usize / 2 + 1;
     setting.hears(client)
+        && setting.silent.is_empty()
+        && setting.steady
         && !may_attempt
         && members.iter().all(works)
         && members.iter().filter(can_vote).count() < quorum

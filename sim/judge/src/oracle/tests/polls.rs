@@ -123,10 +123,12 @@ fn what_keeps_the_client_awake_excuses_its_attempts() {
     let mut tale = Tale::new();
     tale.tell(EventKind::NodeDown { node: node('E'), power: false });
     assert_eq!(in_vain(&mut tale, "ABC"), Some(0), "E does not push");
-    let mut tale = Tale::new();
-    tale.begins(C2).sets(C2, "ABC");
-    asks(&mut tale, (0, 500), Settlement::Taken);
-    tale.steps(node('A').first_host(), ClockKind::Wall, 8_000);
-    asks(&mut tale, (500, 2_000), Settlement::Taken);
-    assert_eq!(tale.measured().of(Quantity::AttemptsInVain), Some(1), "a change without a push");
+    for fault in [
+        "clock-jump = { host = 'A', by = '-8s' }",
+        "kill = { host = 'A', restart-after = '20ms', behind-a-proxy = true }",
+    ] {
+        let mut tale = Tale::new();
+        tale.with_fault(fault);
+        assert_eq!(in_vain(&mut tale, "ABC"), Some(0), "changes without a push");
+    }
 }
