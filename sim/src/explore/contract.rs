@@ -11,8 +11,8 @@ use crate::search::Engine;
 
 use super::assumptions::{Assumption, Assumptions, is_broken_at};
 
-/// What attempts of the clients of this project cost at most. While nothing changes, a client without
-/// pushes makes attempts at intervals of a tenth of its wait, and one with pushes sleeps.
+/// Most attempts of a client of this project while nothing changes, by quantity: without pushes it
+/// attempts at intervals of a tenth of its wait, and with pushes it sleeps.
 const LIMITS: [(Quantity, u64); 2] =
     [(Quantity::PollsInASecond, 12), (Quantity::AttemptsInVain, 2)];
 
@@ -22,7 +22,7 @@ const LIMITS: [(Quantity, u64); 2] =
 pub enum Finding {
     /// A client made more attempts than it needs.
     Exceeded {
-        /// What they cost.
+        /// Quantity that counts the attempts.
         quantity: Quantity,
         /// Largest value that the contract allows.
         most: u64,
@@ -106,14 +106,11 @@ pub fn findings(scenario: &Scenario, engine: Engine, outcome: &Outcome) -> Vec<F
     // Of a list with two names of one node, some votes never come, so attempts are split for ever.
     let can_win = || !Assumptions::broken_by(scenario).has(Assumption::Membership);
     let is_ours = || scenario.clients.iter().all(|client| client.subject == OURS);
-    let exceeds = |(quantity, most): &(Quantity, u64)| {
-        outcome.measured.of(*quantity).is_some_and(|value| value > *most)
+    let exceeds = |&(quantity, most): &(Quantity, u64)| {
+        outcome.measured.of(quantity).is_some_and(|value| value > most) && can_win() && is_ours()
     };
-    let exceeded: Vec<_> = LIMITS.into_iter().filter(exceeds).collect();
-    if !exceeded.is_empty() && can_win() && is_ours() {
-        let found = |(quantity, most)| Finding::Exceeded { quantity, most };
-        findings.extend(exceeded.into_iter().map(found));
-    }
+    let exceeded = LIMITS.into_iter().filter(exceeds);
+    findings.extend(exceeded.map(|(quantity, most)| Finding::Exceeded { quantity, most }));
     findings
 }
 

@@ -286,7 +286,7 @@ fn quarantine_ends_ns(facts: &Facts, id: AttemptId) -> u64 {
 /// Returns the number of nodes that the client of `id` needs for a majority.
 fn needed_by(facts: &Facts, id: AttemptId) -> usize {
     let told = facts.leases.get(id).map_or(0, |it| it.needed as usize);
-    if told == 0 { facts.setting.members(id.client).count() as usize / 2 + 1 } else { told }
+    if told == 0 { facts.majority_of(id.client) } else { told }
 }
 
 /// Returns since when a node has been available to a client and has had no key; [`NEVER`] if it has
@@ -307,15 +307,14 @@ fn is_stranded(facts: &Facts, node: NodeId) -> bool {
         return false;
     }
     let reaches = |node: &NodeId| facts.reach.since_ns(client, *node) != NEVER;
-    let counts = |node: &NodeId| facts.eligible[client][*node].since_ns <= facts.now_ns;
-    let members = facts.setting.members(client);
-    let mut counted = members.iter().filter(|node| reaches(node) && counts(node));
+    let members = facts.setting.members(client).iter();
+    let counted = members.filter(|node| reaches(node) && facts.counts(client, *node));
     let runs_ns = facts.processes.runs_since_ns(client);
     let releases_ns = runs_ns.saturating_add(facts.setting.release_ns);
     facts.processes.is_stopped(client)
         || (runs_ns != 0 && runs_ns != NEVER && facts.now_ns < releases_ns)
         || !reaches(&node)
-        || counted.nth(members.count() as usize / 2).is_none()
+        || counted.count() < facts.majority_of(client)
 }
 
 /// Returns since when a node has been available to a client, and its votes have counted; [`NEVER`] if

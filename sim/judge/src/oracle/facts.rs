@@ -253,6 +253,16 @@ impl Facts {
         self.told_eligibility = true;
     }
 
+    /// Returns true if `client` counts the votes of `node` now.
+    pub(super) fn counts(&self, client: ClientId, node: NodeId) -> bool {
+        self.eligible[client][node].since_ns <= self.now_ns
+    }
+
+    /// Returns the number of nodes that make a majority of the list of `client`.
+    pub(super) fn majority_of(&self, client: ClientId) -> usize {
+        self.setting.members(client).count() as usize / 2 + 1
+    }
+
     /// Computes again when the votes begin to count that do not count yet: the client has reported it,
     /// or its clock has changed.
     pub(super) fn time_eligibility(&mut self, client: ClientId) {

@@ -25,8 +25,8 @@
 //! (E8). No extension, and no SET that sets a missing key again, is written once the lease is over,
 //! and no such SET before an extension has succeeded (E7). No extension begins before the last one is
 //! decided. No SET is written to a node that has owed an answer for longer than the node timeout: it
-//! would wait behind the command on which the node is stuck, and set its key long after the attempt. This
-//! is not judged if a client has two names of one node.
+//! would wait behind the command on which the node is stuck, and set its key long after the attempt.
+//! This is not judged if a client has two names of one node.
 
 use super::facts::Facts;
 use super::ground::{MS_NS, NEVER, ROUNDING_NS};

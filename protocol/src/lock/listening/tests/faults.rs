@@ -10,6 +10,18 @@ use crate::lock::LockConfig;
 use crate::retry::RetryDelay;
 use crate::testing::{World, ms};
 
+/// Lets all nodes answer and a millisecond pass, and begins the attempt that is due then; returns true
+/// if one is.
+fn attempts_in_a_ms(world: &mut World, lock: LockId) -> bool {
+    world.answer_all();
+    world.pass(ms(1));
+    let is_due = is_due(world);
+    if is_due {
+        world.begin(lock, 2);
+    }
+    is_due
+}
+
 #[test]
 fn a_node_that_did_not_push_is_found_out_and_not_relied_upon() {
     let (mut world, _) = sound_asleep();
@@ -98,10 +110,7 @@ fn without_pushes_the_attempts_grow_rare() {
     let lock = world.acquire(config, 1);
     let (begun, mut attempts, mut late) = (world.now, 1, 0);
     while world.now.since(begun) < ms(10_000) {
-        world.answer_all();
-        world.pass(ms(1));
-        if is_due(&mut world) {
-            world.begin(lock, 2);
+        if attempts_in_a_ms(&mut world, lock) {
             attempts += 1;
             late += usize::from(world.now.since(begun) > ms(9_000));
         }
@@ -239,11 +248,7 @@ fn a_node_that_is_back_is_asked_soon_however_long_the_wait_was() {
     let lock = world.acquire(config, 1);
     let waited = world.now.after(ms(20_000));
     while world.now < waited || world.nodes[0].dialed.is_none() {
-        world.answer_all();
-        world.pass(ms(1));
-        if is_due(&mut world) {
-            world.begin(lock, 2);
-        }
+        attempts_in_a_ms(&mut world, lock);
     }
     world.accept(0);
     world.answer_all();
@@ -276,15 +281,7 @@ fn attempts_that_ask_no_node_are_rare_from_the_beginning() {
     (0..3).for_each(|index| world.close(index));
     let config = config(&world);
     let lock = world.acquire(config, 1);
-    let mut attempts = 0;
-    for _ in 0..500 {
-        world.answer_all();
-        world.pass(ms(1));
-        if is_due(&mut world) {
-            world.begin(lock, 2);
-            attempts += 1;
-        }
-    }
+    let attempts = (0..500).filter(|_| attempts_in_a_ms(&mut world, lock)).count();
     assert!((1..=5).contains(&attempts), "{attempts} attempts, at most one in 100 ms");
 }
 

@@ -162,17 +162,15 @@ fn is_in_vain(facts: &Facts, client: ClientId, since_ns: u64) -> bool {
     let may_attempt = setting.counts_attempts(client) || setting.asks_at_once(client);
     let works = |node| facts.connected_since_ns(client, node) <= since_ns;
     let can_vote = |node: &NodeId| {
-        let is_anothers =
-            matches!(facts.keys.writer(*node), Writer::Attempt(id) if id.client != client);
-        !is_anothers && facts.eligible[client][*node].since_ns <= facts.now_ns
+        let is_free = client_of(facts.keys.writer(*node)).is_none_or(|owner| owner == client);
+        is_free && facts.counts(client, *node)
     };
-    let quorum = members.count() as usize / 2 + 1;
     setting.hears(client)
         && setting.silent.is_empty()
         && setting.steady
         && !may_attempt
         && members.iter().all(works)
-        && members.iter().filter(can_vote).count() < quorum
+        && members.iter().filter(can_vote).count() < facts.majority_of(client)
 }
 
 fn client_of(writer: Writer) -> Option<ClientId> {
