@@ -126,7 +126,7 @@ impl Lock {
             votes: [Vote::NotSent; MAX_NODES],
             key_ttl: config.ttl,
             extension: Extension::NONE,
-            renewal: Renewal::default(),
+            renewal: Renewal::NONE,
             watching: Watching::none(config.nodes),
             ballot: Ballot::default(),
             blocking_keys: BlockingKeys::NOTHING,
@@ -247,7 +247,9 @@ impl Lock {
             self.crowded.insert(node);
         }
         if is_of_round {
-            return self.handle_extension(node, outcome, now);
+            let happened = self.handle_extension(node, outcome, now);
+            self.count_young_soon(now);
+            return happened;
         }
         if !is_set {
             return self.handle_superseded(node, id, outcome);
@@ -273,7 +275,7 @@ impl Lock {
             Phase::Trying => self.settle(now).map(LockOutcome::Settled),
             Phase::Decided | Phase::Held { .. } => {
                 self.set_settled(node);
-                self.begin_first_round_soon(now);
+                self.count_young_soon(now);
                 self.look_for_loss()
             }
             _ => None,

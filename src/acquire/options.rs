@@ -8,11 +8,10 @@ use crate::error::OptionError;
 use crate::settings::Settings;
 
 /// Keeps a lease alive while its holder works: the client extends it whenever about a third of the
-/// TTL has passed. If some nodes had not answered when the lease was granted, the first extension
-/// begins some 50 ms after their answers, after about a twelfth of the TTL at the latest; a node that
-/// did not answer within the node timeout counts from the second extension on. If a node that decided
-/// the grant is lost before the others count, no extension may succeed, and the lease ends at its
-/// first deadline ([`Lease::extend`](crate::Lease::extend)).
+/// TTL has passed, and some 50 ms after a node has answered late, has been set a missing key, or is
+/// connected again: until the next extension has succeeded without such a node, its key does not
+/// count. If a node that decided the grant is lost before that, no extension may succeed, and the
+/// lease ends at its first deadline ([`Lease::extend`](crate::Lease::extend)).
 ///
 /// A limit is required: without one, a hung holder would block all others for ever (counterexample E8).
 ///

@@ -1,29 +1,32 @@
 //! Keep-alive: extensions that the machine itself begins, up to a limit.
 //!
 //! A round begins when about a third of the TTL has passed, so that several rounds can fail before
-//! the lease is lost. The first round begins soon after the grant if some nodes had not answered
-//! by then. The rounds of many leases are spread by a random share of the period.
+//! the lease is lost. It begins sooner after a failed round, and soon if it can make more keys count:
+//! the fewer keys count, the fewer nodes may be lost before the lease is. The rounds of many leases
+//! are spread by a random share of the period.
 
 use core::time::Duration;
 
-use super::{Lock, LockOutcome, Vote};
+use super::{Lock, LockOutcome};
 use crate::canonical::Encoder;
+use crate::quorum::NodeIndex;
 use crate::time::BootInstant;
 use crate::validity::deadline;
 
 /// Fractions of the TTL between the beginnings of two rounds: normally, and after a failed round.
 const PERIOD: u32 = 3;
 const PERIOD_AFTER_FAILURE: u32 = 12;
-/// Longest time between the last answer to the attempt and the first round, if that answer came
-/// after the grant. Sections shorter than this pay for no round.
-const FIRST_ROUND_AT_MOST: Duration = Duration::from_millis(50);
+/// First pause before a round that makes keys count. A section shorter than this pays for no round.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Renewal {
     /// Keep-alive limit: no round asks for a lease beyond this instant.
     until: BootInstant,
     /// When the next round begins.
     next: Option<BootInstant>,
+    /// Pause before the next round that makes keys count.
+    pause: Duration,
     /// The limit allows no further round.
     exhausted: bool,
     /// The round under way asks for all that the limit allows.
@@ -37,6 +40,18 @@ pub(super) struct Renewal {
 }
 
 impl Renewal {
+    /// State of a lease that is not kept alive.
+    pub(super) const NONE: Self = Self {
+        until: BootInstant::ZERO,
+        next: None,
+        pause: FIRST_PAUSE,
+        exhausted: false,
+        last: false,
+        failing: false,
+        round: None,
+        spread: 0,
+    };
+
     pub(super) fn next(&self) -> Option<BootInstant> {
         self.next
     }
@@ -69,7 +84,7 @@ impl Renewal {
             out.word(jitter);
             out.flag(self.last);
             out.flag(self.failing);
-            out.flag(self.round.is_some());
+            out.word(self.pause.as_nanos() as u64);
         }
     }
 }
@@ -77,28 +92,39 @@ impl Renewal {
 impl Lock {
     /// Starts keep-alive when the lease is handed to the caller at `now`.
     pub(super) fn start_keeping(&mut self, now: BootInstant) {
-        self.renewal = Renewal::default();
+        self.renewal = Renewal::NONE;
         if let Some(at_most) = self.config.keep_alive {
             self.renewal.until = now.after(at_most);
-            let all_count = self.voting(Vote::Pending).union(self.young()).is_empty();
-            if all_count {
-                self.keep_on()
-            } else {
-                self.try_again_later(now)
+            self.keep_on();
+            if self.granted().without(self.young()) != self.all_nodes() {
+                self.renew_soon(now);
             }
-            self.begin_first_round_soon(now);
         }
     }
 
-    /// Schedules the first round once every node has answered the attempt, some after the grant.
+    /// Brings the next round forward if a key is young, so that it soon counts.
     ///
-    /// The keys of these nodes do not count until a round has succeeded without them. Until then
-    /// the loss of a single other node would end the lease.
-    pub(super) fn begin_first_round_soon(&mut self, now: BootInstant) {
-        let all_answered = self.voting(Vote::Pending).is_empty() && !self.young().is_empty();
-        if let (Some(next), None, true) = (self.renewal.next, self.renewal.round, all_answered) {
-            let soon = self.spread(FIRST_ROUND_AT_MOST.min(self.config.ttl / PERIOD_AFTER_FAILURE));
-            self.renewal.next = Some(next.min(now.after(soon)));
+    /// The pause before such a round doubles while keys stay young. So a node that loses its key
+    /// again and again brings no more rounds than a failure does.
+    pub(super) fn count_young_soon(&mut self, now: BootInstant) {
+        if !self.young().is_empty() {
+            self.renew_soon(now);
+        }
+    }
+
+    /// Brings the next round forward if `node`, whose connection has opened, is not known to have
+    /// the key: the round shows it, and a missing key is set again.
+    pub(super) fn look_for_key_soon(&mut self, node: NodeIndex, now: BootInstant) {
+        if !self.granted().contains(node) {
+            self.renew_soon(now);
+        }
+    }
+
+    fn renew_soon(&mut self, now: BootInstant) {
+        if let Some(next) = self.renewal.next {
+            let pause = self.renewal.pause.min(self.config.ttl / PERIOD_AFTER_FAILURE);
+            let soon = now.after(self.spread(pause));
+            self.renewal.next = Some(next.min(soon));
         }
     }
 
@@ -120,6 +146,8 @@ impl Lock {
             (self.renewal.last, self.renewal.round) = (is_last, Some((now, ttl)));
             // For the case that the round fails; a success sets the next instant itself.
             self.try_again_later(now);
+            let longer = (self.renewal.pause * 2).min(self.config.ttl / PERIOD_AFTER_FAILURE);
+            self.renewal.pause = if self.young().is_empty() { FIRST_PAUSE } else { longer };
             return self.begin_round(ttl, now);
         }
         if is_last {

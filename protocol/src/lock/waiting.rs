@@ -134,6 +134,7 @@ impl Lock {
 
     /// Handles the opening of a connection to `node`.
     pub(crate) fn connection_opened(&mut self, node: NodeIndex, now: BootInstant) {
+        self.look_for_key_soon(node, now);
         if let Some(listening) = self.heeds() {
             listening.connection_opened(node, now);
         } else if let Some(watching) = self.watches() {

@@ -1,5 +1,5 @@
-//! Pushes, changes by this client itself and connections: they wake waiting uses, and cast doubt on
-//! the keys of leases.
+//! Pushes, changes by this client itself and connections: they wake waiting uses, cast doubt on the
+//! keys of leases, and bring keep-alive rounds forward.
 
 use super::{Event, NodeSet};
 use crate::command::{LockId, ResourceId};
@@ -46,7 +46,7 @@ impl NodeSet {
         is_any
     }
 
-    /// Tells the uses that wait or are watched if the connection to `node` has opened or ended.
+    /// Tells all uses if the connection to `node` has opened or ended.
     pub(super) fn note_connection(&mut self, node: NodeIndex, now: BootInstant) {
         let is_open = self.links[node.get()].is_open();
         if is_open == self.open.contains(node) {
@@ -58,7 +58,8 @@ impl NodeSet {
         } else {
             self.open.remove(node);
         }
-        let locks = [self.listening(), self.watched()].concat();
+        let locks = self.slots.iter().filter_map(|slot| slot.lock.as_ref());
+        let locks: Vec<LockId> = locks.map(Lock::id).collect();
         for &lock in &locks {
             match self.lock_mut(lock) {
                 Some(machine) if is_open => machine.connection_opened(node, now),

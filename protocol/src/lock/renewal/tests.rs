@@ -21,6 +21,19 @@ fn kept_with(config: LockConfig) -> (World, LockId) {
     held_by_three_with(config)
 }
 
+/// Returns a lease that the nodes 0 and 1 have granted. Node 2 has not answered.
+fn granted_by_two() -> (World, LockId) {
+    granted_by_two_in(World::warm(3))
+}
+
+fn granted_by_two_in(mut world: World) -> (World, LockId) {
+    let config = LockConfig { keep_alive: Some(TTL * 60), ..lock_config(3) };
+    let lock = world.acquire(config, 1);
+    (0..2).for_each(|index| world.answer(index));
+    world.client.deliver(lock, world.now).expect("granted");
+    (world, lock)
+}
+
 /// Lets `time` pass while every node answers a millisecond after it was asked.
 fn live(world: &mut World, time: Duration) {
     live_among(world, time, &[0, 1, 2]);
@@ -41,11 +54,11 @@ fn live_among(world: &mut World, time: Duration, nodes: &[usize]) {
 fn rounds(world: &World) -> Vec<(Duration, Duration)> {
     let begun = BootInstant::from_nanos(86_400_000_000_000);
     let written = world.nodes[0].written.iter().zip(&world.nodes[0].written_at);
-    let rounds = written.filter_map(|(&op, &at)| match op {
+    let round = |(&op, &at): (&Op, &BootInstant)| match op {
         Op::Extend { ttl, .. } => Some((at.since(begun), ttl)),
         _ => None,
-    });
-    rounds.collect()
+    };
+    written.filter_map(round).collect()
 }
 
 fn lost(events: &[Event]) -> Option<LostReason> {
@@ -81,36 +94,60 @@ fn first_round_is_early_if_a_node_answered_after_the_grant() {
     assert!(begun.len() == 1 && begun[0].0 >= ms(45), "{begun:?}");
     // From now on one of the nodes that granted the lease may fail: the node whose key came after
     // the grant counts, too.
-    world.events();
-    live_among(&mut world, ms(5_000), &[1, 2]);
-    let extended = |event: &Event| matches!(event, Event::Extended { .. });
-    assert!(world.events().iter().any(extended));
+    live_among(&mut world, ms(12_000), &[1, 2]);
     assert!(world.client.check(lock, ms(5_000), world.now).is_ok());
 }
 
 #[test]
-fn first_round_waits_for_the_answer_of_a_slow_node() {
-    let mut world = World::warm(3);
-    let config = LockConfig { keep_alive: Some(TTL * 60), ..lock_config(3) };
-    let lock = world.acquire(config, 1);
-    (0..2).for_each(|index| world.answer(index));
-    world.client.deliver(lock, world.now).expect("granted");
-    live_among(&mut world, NODE_TIMEOUT - ms(10), &[0, 1]);
-    world.answer(2);
-    live(&mut world, ms(44));
-    assert_eq!(rounds(&world), []);
-    live(&mut world, ms(12));
-    assert_eq!(rounds(&world).len(), 1);
+fn a_key_that_was_set_after_the_first_round_soon_counts() {
+    let (mut world, _) = granted_by_two();
+    live_among(&mut world, NODE_TIMEOUT - ms(1), &[0, 1]);
+    live(&mut world, ms(200));
+    assert_eq!(rounds(&world).len(), 2, "{:?}", rounds(&world));
 }
 
 #[test]
-fn a_key_that_is_set_again_brings_no_further_early_round() {
-    let (mut world, _) = kept(ms(600_000));
+fn a_key_that_is_set_again_soon_counts() {
+    let (mut world, lock) = kept(ms(600_000));
+    live(&mut world, ms(3_000));
     world.nodes[2].key = None;
-    live(&mut world, ms(2_700));
-    let set_again = |op: &Op| matches!(op, Op::Set { .. });
-    assert_eq!(world.nodes[2].written.iter().filter(|op| set_again(op)).count(), 2);
-    assert_eq!(rounds(&world).len(), 1);
+    live(&mut world, ms(1_000));
+    let [_, (found, _), (counts, _)] = rounds(&world)[..] else { panic!("{:?}", rounds(&world)) };
+    let pause = counts - found;
+    assert!(ms(45) < pause && pause < ms(60), "{pause:?}");
+    live_among(&mut world, ms(8_000), &[1, 2]);
+    assert!(world.client.check(lock, ms(5_000), world.now).is_ok());
+}
+
+#[test]
+fn rounds_become_rare_again_if_a_node_loses_its_key_again_and_again() {
+    let (mut world, _) = kept(ms(600_000));
+    for _ in 0..10_000 {
+        world.nodes[2].key = None;
+        live(&mut world, ms(1));
+    }
+    let times: Vec<Duration> = rounds(&world).into_iter().map(|(at, _)| at).collect();
+    assert!(times[5..].windows(2).all(|pair| pair[1] - pair[0] > ms(740)), "{times:?}");
+    assert!((10..=18).contains(&times.len()), "{times:?}");
+}
+
+#[test]
+fn a_node_that_was_away_at_the_grant_soon_counts() {
+    let mut without_it = World::warm(3);
+    without_it.close(2);
+    for (mut world, lock) in [granted_by_two_in(without_it), granted_by_two()] {
+        if world.nodes[2].epoch.is_some() {
+            world.close_late(2);
+        }
+        live_among(&mut world, ms(2_000), &[0, 1]);
+        assert_eq!(rounds(&world).len(), 1, "a node that is away is not waited for");
+        world.accept(2);
+        world.execute_late(2);
+        live(&mut world, ms(150));
+        assert_eq!(rounds(&world).len(), 3, "{:?}", rounds(&world));
+        live_among(&mut world, ms(12_000), &[1, 2]);
+        assert!(world.client.check(lock, ms(5_000), world.now).is_ok());
+    }
 }
 
 #[test]
@@ -177,17 +214,14 @@ fn a_round_that_fails_is_tried_again_before_long() {
     let (mut world, lock) = kept(ms(600_000));
     live(&mut world, ms(3_500));
     world.events();
-    // No node answers for two seconds: the rounds fail, but the lease is unaffected.
-    live_among(&mut world, ms(2_000), &[]);
+    // No node answers for five seconds: the rounds fail, but the lease is unaffected.
+    live_among(&mut world, ms(5_000), &[]);
     let failed = world.events();
     let too_few =
         Event::ExtensionFailed { lock, token: token(1), reason: ExtendError::TooFewNodes };
     assert!(!failed.is_empty() && failed.iter().all(|&event| event == too_few), "{failed:?}");
-    for index in 0..3 {
-        if world.nodes[index].dialed.is_some() {
-            world.accept(index);
-        }
-    }
+    let dialled = (0..3).filter(|&index| world.nodes[index].dialed.is_some()).collect::<Vec<_>>();
+    dialled.into_iter().for_each(|index| world.accept(index));
     live(&mut world, ms(1_000));
     assert!(world.events().iter().any(|event| matches!(event, Event::Extended { .. })));
 }
