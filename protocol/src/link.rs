@@ -184,6 +184,8 @@ impl Link {
         self.connect();
         let node = self.node;
         let Send { id, op, key_ttl, .. } = send;
+        // A SET whose vote is withheld has been answered.
+        let after = send.after.filter(|set| !self.introductions.withholds(*set));
         match op {
             Op::Extend { .. }
             | Op::Introduce
@@ -203,7 +205,7 @@ impl Link {
                     _ => {}
                 }
             }
-            Op::Release { resource, token } => match self.place_of(send.after) {
+            Op::Release { resource, token } => match self.place_of(after) {
                 // Neither the SET nor the release was written: dropping both has the same effect.
                 Some(place) if place >= self.written => {
                     self.drop_unwritten(place, NoAnswer::NotSent, notes);
@@ -211,7 +213,7 @@ impl Link {
                 }
                 place
                     if !self.has_room()
-                        || place.is_none() && (send.after.is_some() || self.is_down()) =>
+                        || place.is_none() && (after.is_some() || self.is_down()) =>
                 {
                     notes.push_back(CommandOutcome { node, id, outcome: Err(NoAnswer::Unknown) });
                     self.owed_releases.owe(resource, token, now.after(key_ttl));

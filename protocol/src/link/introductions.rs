@@ -78,6 +78,11 @@ impl Introductions {
         self.withheld.push_back((vote, since));
     }
 
+    /// Returns true if the SET `id` was answered, and its vote is withheld.
+    pub(super) fn withholds(&self, id: CommandId) -> bool {
+        self.withheld.iter().any(|&(vote, _)| vote == id)
+    }
+
     /// Removes and returns the withheld votes, oldest first; none while votes are suspended.
     pub(super) fn confirmed(&mut self) -> impl Iterator<Item = CommandId> {
         let count = if self.is_suspended() { 0 } else { self.withheld.len() };

@@ -6,7 +6,8 @@ use crate::command::{Op, Reply};
 use crate::lock::{AttemptError, Limit, LockConfig};
 use crate::restart::{Introduction, RestartGuard, RunId, Standing};
 use crate::testing::{
-    NODE_TIMEOUT, World, canary, decided, failed, introduction, link_config, lock_config, ms, node,
+    NODE_TIMEOUT, World, canary, decided, failed, held_by, introduction, link_config, lock_config,
+    ms, node,
 };
 use crate::{LinkConfig, NodeSet};
 
@@ -46,6 +47,19 @@ fn a_look_after_a_long_silence_asks_what_has_become_of_the_node() {
 }
 
 // ---- behind a SET
+
+#[test]
+fn the_key_of_a_withheld_vote_is_released_once() {
+    let link = LinkConfig { introduction_max_age: MAX_AGE, ..link_config() };
+    let mut world = World::warm_with(link, 3);
+    world.pass(MAX_AGE);
+    world.acquire(lock_config(3), 1);
+    world.answer(0);
+    (1..3).for_each(|index| world.answer_with(index, held_by(9)));
+    assert_eq!(failed(&world.events()), Some(AttemptError::Taken));
+    world.pass_answering(NODE_TIMEOUT * 3);
+    assert_eq!(world.nodes[0].written.iter().filter(|&op| *op == World::del(1)).count(), 1);
+}
 
 #[test]
 fn a_set_soon_after_an_introduction_needs_no_other() {
