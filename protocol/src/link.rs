@@ -5,6 +5,7 @@ mod connection;
 mod introductions;
 mod owed_releases;
 mod pending;
+mod round_trip;
 mod terms;
 mod timeouts;
 
@@ -15,6 +16,7 @@ use self::connection::REDIAL_FIRST;
 use self::introductions::Introductions;
 use self::owed_releases::OwedReleases;
 use self::pending::Pending;
+use self::round_trip::RoundTrip;
 pub(crate) use self::terms::CommandOutcome;
 pub use self::terms::{Command, GivenUp, LinkConfig};
 use super::command::{CommandId, LockId, NoAnswer, Op, Reply, ResourceId, Send};
@@ -82,7 +84,7 @@ pub(crate) struct Link {
     /// itself since.
     refused_at: Option<BootInstant>,
     introductions: Introductions,
-    round_trip: Duration,
+    round_trip: RoundTrip,
 }
 
 impl Link {
@@ -103,7 +105,7 @@ impl Link {
             eligibility: Eligibility::new(config.restart_guard, config.fleet_max_ttl, config.drift),
             refused_at: None,
             introductions: Introductions::default(),
-            round_trip: Duration::ZERO,
+            round_trip: RoundTrip::default(),
         }
     }
 
@@ -150,7 +152,7 @@ impl Link {
 
     /// Returns the longest of the recent round trips.
     pub(crate) fn round_trip(&self) -> Duration {
-        self.round_trip
+        self.round_trip.estimate()
     }
 
     pub(crate) fn owes(&self) -> usize {
@@ -247,7 +249,7 @@ impl Link {
         self.pipeline.pop_front();
         self.written -= 1;
         let written_at = answered.written_at.expect("only what was written is answered");
-        self.round_trip = now.since(written_at).max(self.round_trip * 7 / 8);
+        self.round_trip.measured(written_at, now);
         let serves = match reply {
             Reply::NotServing => false,
             Reply::Introduction(introduction) => introduction.is_master,
