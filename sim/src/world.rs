@@ -49,7 +49,7 @@ use self::cluster::Cluster;
 use self::delays::AddedDelays;
 use self::fault_schedule::FaultSchedule;
 pub(crate) use self::key_events::key_ended;
-pub use self::network::{Arrival, Connection, ConnectionState, Direction, Network, Pipe};
+pub use self::network::{Arrival, Connection, ConnectionState, Direction, Network, Pipe, Unsent};
 pub(crate) use self::packet::Packet;
 use self::protected::ProtectedResource;
 pub use self::queue::Queue;

@@ -19,6 +19,7 @@ mod fault_tolerant;
 mod fenced_order;
 mod ground;
 mod joined;
+mod key_lives;
 mod key_losses;
 mod keys;
 mod leases;

@@ -1,10 +1,11 @@
 //! Rare situations of a run. An exploration reports those that never occurred, because they were
 //! not tested.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lock_judge::history::{
-    Answer, AttemptId, Event, EventKind, KeyEnd, NodeId, OpKind, Settlement, Writer,
+    Answer, AttemptId, ClientId, CommandId, Event, EventKind, KeyEnd, NodeId, OpKind, Settlement,
+    Writer,
 };
 use serde::{Deserialize, Serialize};
 
@@ -80,6 +81,8 @@ situations! {
     Repaired,
     /// a release was executed twice on one node
     ReleasedTwice,
+    /// a node executed a command behind one that the same client wrote later
+    Overtaken,
     /// a node forgot a key of a live lease
     ForgottenWithALease,
     /// a node became ineligible while the client held a lease
@@ -108,10 +111,19 @@ struct Watch {
     held: BTreeSet<AttemptId>,
     released: BTreeSet<(AttemptId, NodeId)>,
     down: BTreeSet<NodeId>,
+    /// The last command written of those of each client that a node has executed.
+    executed: BTreeMap<(ClientId, NodeId), CommandId>,
 }
 
 impl Watch {
     fn observe(&mut self, kind: &EventKind) {
+        if let EventKind::Executed { command, attempt, node, .. } = *kind {
+            let last = self.executed.entry((attempt.client, node)).or_insert(command);
+            if command < *last {
+                self.seen.insert(Situation::Overtaken);
+            }
+            *last = command.max(*last);
+        }
         if let Some(situation) = self.situation(kind) {
             self.seen.insert(situation);
         }

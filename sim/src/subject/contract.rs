@@ -330,7 +330,9 @@ pub enum Action {
         /// Requested TTL.
         ttl_ns: u64,
     },
-    /// Drop a connection at once.
+    /// Close a connection: the kernel goes on until what was written has got through.
+    Close(Route),
+    /// Reset a connection: the kernel sends nothing more, but what is on the wire still arrives.
     Reset(Route),
     /// Send a command.
     Write {

@@ -7,7 +7,7 @@ use redis_sim::{Ended, Master};
 
 use super::clients::Input;
 use super::key_events::{is_a_locks, key_ended};
-use super::network::ConnectionState;
+use super::network::{ConnectionState, Unsent};
 use super::{Due, World};
 use crate::plan::{End, FaultEffect, Manner};
 
@@ -202,9 +202,10 @@ impl World {
             return;
         }
         self.record(EventKind::Killed { host, power });
+        let unsent = if power { Unsent::Dropped } else { Unsent::Retransmitted };
         for number in self.network.numbers() {
             if self.network.connection(number).client == host {
-                self.network.client_gone(number, power);
+                self.network.close(number, unsent);
             }
         }
     }
@@ -274,7 +275,8 @@ impl World {
         }
     }
 
-    /// Resets every connection between two hosts; both ends see the reset.
+    /// Resets every connection between two hosts; both ends see the reset. What a client has written
+    /// is in front of it on the wire.
     fn reset_between(&mut self, one: HostId, other: HostId) {
         for number in self.network.numbers() {
             let connection = self.network.connection_mut(number);
@@ -283,12 +285,14 @@ impl World {
             if !open || (ends != (one, other) && ends != (other, one)) {
                 continue;
             }
-            connection.served = false;
-            self.network.reset(number);
-            match self.plan.server_at(ends.0) {
+            if let Some(replica) = self.plan.server_at(ends.0) {
+                connection.served = false;
+                self.network.reset(number);
                 // The replica dials again; the dial takes as long as the partition lasts.
-                Some(replica) => self.attach(replica),
-                None => self.clients.give(self.plan.client_at(ends.0), Input::Reset(number)),
+                self.attach(replica);
+            } else {
+                self.network.close(number, Unsent::Dropped);
+                self.clients.give(self.plan.client_at(ends.0), Input::Reset(number));
             }
         }
     }

@@ -45,6 +45,15 @@ pub enum Arrival<P> {
     Reset,
 }
 
+/// What becomes of data that has not got through when the client's end of its connection is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unsent {
+    /// It is lost: the client has reset the connection, or its host has no power.
+    Dropped,
+    /// The client's kernel goes on until it has got through.
+    Retransmitted,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Flight<P> {
     what: Arrival<P>,
@@ -288,8 +297,7 @@ impl<P: Copy> Network<P> {
         }
     }
 
-    /// The client resets the connection: data that has not reached the server's kernel is lost, and
-    /// the client receives no reply.
+    /// The network resets the connection: both ends lose what has not arrived.
     pub fn reset(&mut self, number: ConnectionId) {
         let connection = self.connection_mut(number);
         connection.state = ConnectionState::Closed;
@@ -299,13 +307,15 @@ impl<P: Copy> Network<P> {
         connection.down.silent = true;
     }
 
-    /// The client process ends: its written data still arrives, and it receives no reply. With
-    /// `with_its_kernel` the whole host ends, so no kernel retransmits.
-    pub fn client_gone(&mut self, number: ConnectionId, with_its_kernel: bool) {
+    /// The client's end of the connection is gone: it receives nothing more, but what is on the wire
+    /// still arrives, even behind what a later connection brings. `unsent` is what a partition holds
+    /// back now, or will.
+    pub fn close(&mut self, number: ConnectionId, unsent: Unsent) {
+        let is_dropped = unsent == Unsent::Dropped;
         let connection = self.connection_mut(number);
         connection.state = ConnectionState::Closed;
-        connection.up.orphaned = with_its_kernel;
-        if with_its_kernel && connection.up.held {
+        connection.up.orphaned = is_dropped;
+        if is_dropped && connection.up.held {
             connection.up.flights.clear();
         }
         connection.down.flights.clear();

@@ -6,7 +6,7 @@
 use lock_judge::ids::{ConnectionId, ServerId};
 
 use super::cluster::{Link, Role, Wait};
-use super::network::{Arrival, ConnectionState, Direction};
+use super::network::{Arrival, ConnectionState, Direction, Unsent};
 use super::packet::Packet;
 use super::{Due, World};
 use crate::subject::{ReplyValue, Request};
@@ -61,7 +61,7 @@ impl World {
     pub(super) fn detach(&mut self, replica: ServerId) {
         let upstream = self.cluster[replica].replication.upstream.take();
         let Some(number) = upstream else { return };
-        self.network.client_gone(number, false);
+        self.network.close(number, Unsent::Retransmitted);
         let master = self.plan.server_at(self.network.connection(number).server);
         let master = master.expect("replicas follow servers");
         self.cluster[master].replication.links.retain(|link| link.connection != number);

@@ -12,8 +12,20 @@ const UNWATCHED: u64 = 20;
 
 /// Returns true if `node` has had the key of `id` without interruption since the grant.
 pub(super) fn has_kept(facts: &Facts, id: AttemptId, attempt: &Attempt, node: NodeId) -> bool {
-    let key = facts.leases.key(id, node);
-    key.is_some_and(|key| key.end.is_none() && key.set_ns <= attempt.decided_ns)
+    kept_since_ns(facts, id, attempt, node) == 0
+}
+
+/// Returns since when the client knows that `node` has the key of `id` and has kept it: 0 if it has done
+/// so since the grant, or the time of the answer to the SET that set it again; [`NEVER`] if it does not
+/// know.
+pub(super) fn kept_since_ns(facts: &Facts, id: AttemptId, attempt: &Attempt, node: NodeId) -> u64 {
+    match facts.leases.key(id, node).filter(|key| key.end.is_none()) {
+        Some(key) if key.set_ns <= attempt.decided_ns => 0,
+        // It refuses a SET where the key itself has come back.
+        _ if facts.keys.has_returned(node) => NEVER,
+        Some(key) if key.set_ns <= key.answered_ns && !key.failed => key.answered_ns,
+        _ => NEVER,
+    }
 }
 
 /// Returns since when `node` has lacked the key of `id` and could have shown it to the client;

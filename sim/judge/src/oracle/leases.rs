@@ -154,6 +154,12 @@ pub(super) struct KeyLife {
     /// Writers of the keys that first and last made the node refuse the SET: it receives a SET for
     /// each of its names.
     pub refused_for: [Writer; 2],
+    /// Time at which the first release was executed; [`NEVER`] if none was.
+    pub released_ns: u64,
+    /// True if another release was executed a node timeout or more after the first.
+    pub released_again: bool,
+    /// True if the SET was executed behind that other release.
+    pub overtaken: bool,
     /// Time at which the SET was executed; [`NEVER`] if it was not.
     pub set_ns: u64,
     /// Time at which the key last received its expiry, by the SET or by a command that re-timed it.
@@ -220,6 +226,9 @@ const UNBORN: KeyLife = KeyLife {
     answered_ns: NEVER,
     failed: false,
     refused_for: [Writer::Nobody; 2],
+    released_ns: NEVER,
+    released_again: false,
+    overtaken: false,
     set_ns: NEVER,
     timed_ns: NEVER,
     timed_wall_ns: 0,

@@ -5,7 +5,8 @@
 //! to lack it. A report stands until the next one, or until the lease ends, and is judged then, by
 //! what nodes can show at that instant.
 //!
-//! - A node that has had the key without interruption since the grant is possible.
+//! - A node that has had the key without interruption since the grant is possible; so is one that has
+//!   answered the SET by which the client set the key again, and has kept it since.
 //! - A node that lacks the key, and can show it, is not confirmed for longer than
 //!   [`Setting::push_ns`](super::setting::Setting): the push alone makes it doubtful.
 //! - A node that has the key without interruption, answers, and pushes is confirmed within
@@ -19,7 +20,9 @@
 
 use super::facts::Facts;
 use super::ground::NEVER;
-use super::key_losses::{answers_since_ns, attends_since_ns, has_had, has_kept, lacks_since_ns};
+use super::key_losses::{
+    answers_since_ns, attends_since_ns, has_had, kept_since_ns, lacks_since_ns,
+};
 use super::leases::Attempt;
 use super::verdict::{Blamed, Judgement, Violation};
 use crate::history::{AttemptId, ClientId, NodeId, NodeIds};
@@ -33,6 +36,7 @@ const READ_AGAIN_NS: u64 = 1_000_000_000;
 struct Report {
     id: AttemptId,
     confirmed: NodeIds,
+    possible: NodeIds,
     /// Since when each of the other nodes has not been confirmed.
     doubted_ns: PerNode<u64>,
 }
@@ -67,9 +71,7 @@ impl SoundVotes {
         let before = self.reports.iter().find(|it| it.id == id).copied();
         self.ended(facts, id);
         if let Some(attempt) = facts.leases.get(id) {
-            let members = facts.setting.members(id.client).iter();
-            let mut kept = members.filter(|node| has_kept(facts, id, attempt, *node));
-            if kept.any(|node| !possible.contains(node)) {
+            if denies_a_key(facts, (id, attempt), possible) {
                 self.violated(facts, id, facts.now_ns, facts.mismatched_since_t1(id));
             }
             self.found.held();
@@ -77,7 +79,7 @@ impl SoundVotes {
                 Some(it) if !it.confirmed.contains(node) => it.doubted_ns[node],
                 _ => facts.now_ns,
             });
-            self.reports.push(Report { id, confirmed, doubted_ns });
+            self.reports.push(Report { id, confirmed, possible, doubted_ns });
         }
     }
 
@@ -88,6 +90,9 @@ impl SoundVotes {
         let Some(attempt) = facts.leases.get(id) else { return };
         if facts.lease_clock(id, attempt) >= attempt.deadline_local_ns {
             return;
+        }
+        if denies_a_key(facts, (id, attempt), report.possible) {
+            self.violated(facts, id, facts.now_ns, facts.mismatched_since_t1(id));
         }
         for node in facts.setting.members(id.client).iter() {
             let (wrong_ns, bound_ns) = match report.confirmed.contains(node) {
@@ -125,10 +130,19 @@ impl SoundVotes {
     }
 }
 
+/// Returns true if the client knows of a node that is not among `possible` that it has the key.
+fn denies_a_key(facts: &Facts, (id, attempt): (AttemptId, &Attempt), possible: NodeIds) -> bool {
+    let mut members = facts.setting.members(id.client).iter();
+    members.any(|node| {
+        !possible.contains(node) && kept_since_ns(facts, id, attempt, node) < facts.now_ns
+    })
+}
+
 /// Returns since when `node` could have confirmed that it has the key of `id`; [`NEVER`] if it cannot.
 fn confirms_since_ns(facts: &Facts, (id, attempt): (AttemptId, &Attempt), node: NodeId) -> u64 {
-    let can_confirm = facts.setting.hears(id.client)
-        && facts.setting.steady
-        && has_kept(facts, id, attempt, node);
-    if can_confirm { answers_since_ns(facts, id.client, node) } else { NEVER }
+    let can_confirm = facts.setting.hears(id.client) && facts.setting.steady;
+    if !can_confirm {
+        return NEVER;
+    }
+    answers_since_ns(facts, id.client, node).max(kept_since_ns(facts, id, attempt, node))
 }

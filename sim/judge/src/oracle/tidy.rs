@@ -18,6 +18,9 @@
 //!   ever if its TTL, counted from the writing, ends before the client must have sent the release:
 //!   a release owed to a node whose connection was given up expires after one TTL. The same holds for
 //!   an extension, counted from the T1 of the last one.
+//! - A SET that the node executed behind a second release, a node timeout or more after the first, is
+//!   excused for ever: it was on the wire when the client gave up its connection, and later
+//!   connections overtook it. No number of releases rules that out.
 //!
 //! A key that is still there when the run ends is judged only if its bound has passed.
 //!
@@ -174,7 +177,8 @@ fn due_ns(facts: &Facts, id: AttemptId, node: NodeId) -> u64 {
         return NEVER;
     }
     let healed_ns = if tells_ns == 0 { 0 } else { tells_ns.max(runs_ns) };
-    if release_may_have_expired(facts, id, node, healed_ns) {
+    let is_overtaken = facts.leases.key(id, node).is_some_and(|key| key.overtaken);
+    if is_overtaken || release_may_have_expired(facts, id, node, healed_ns) {
         return NEVER;
     }
     let after_heal_ns = if healed_ns == 0 { 0 } else { healed_ns + facts.setting.heal_ns };

@@ -54,7 +54,9 @@ impl Sketch {
         for number in 0..count {
             let name = self.dice.pick(&kinds);
             if let Some(kind) = self.kind(name) {
+                let slow = self.slow_before(&kind);
                 self.fault(format!("{name}-{}", number + 1), kind);
+                self.end_with_the_last(slow, format!("slow-{}", number + 1));
             }
         }
     }
@@ -69,6 +71,10 @@ impl Sketch {
         let length = match &kind {
             // Slow enough that the rate stays within the drift.
             FaultKind::ClockSlew(it) => Span(it.by.largest_size().0 * 220),
+            // A reset alone, which blocks nothing that is on the wire.
+            FaultKind::Partition(it) if it.lost == Lost::Reset && self.dice.percent(50) => {
+                Span::from_ms(1)
+            }
             _ => self.dice.length(Span::from_ms(1), self.ttls(30)),
         };
         let length = has_end.then_some(length);
@@ -94,6 +100,43 @@ impl Sketch {
             // The fault's rate is too much on top of the clock's usual one.
             self.plan.faults.pop();
         }
+    }
+
+    /// Returns a delay of the messages that a reset leaves on the wire; perhaps none.
+    fn slow_before(&mut self, kind: &FaultKind) -> Option<Delay> {
+        let FaultKind::Partition(Partition { between, lost: Lost::Reset, .. }) = kind else {
+            return None;
+        };
+        if self.dice.percent(50) {
+            return None;
+        }
+        let is_client = |names: &[String]| self.plan.clients.iter().any(|it| it.id == names[0]);
+        let [one, other] = between.clone();
+        let (from, to) = if is_client(&one) { (one, other) } else { (other, one) };
+        let by = SpanRange::exactly(self.dice.length(Span::from_ms(1), self.ttls(20)));
+        Some(Delay { from, to, by, only: self.dice.pick(&[None, Some(Message::Set)]) })
+    }
+
+    /// Adds a delay that ends when the last fault begins, if that has a time: later messages are fast.
+    fn end_with_the_last(&mut self, delay: Option<Delay>, id: String) {
+        let Some(Fault { at: At::Time(begin), .. }) = self.plan.faults.last() else { return };
+        let Some((delay, until)) = delay.zip(Some(begin.min)) else { return };
+        let length = self.dice.length(Span::from_ms(1), self.ttls(10));
+        let at = At::Time(SpanRange::exactly(Span(until.0.saturating_sub(length.0))));
+        let (lasts, every, times) = (None, None, None);
+        let (until, kind) = (Some(until), FaultKind::Delay(delay));
+        let chance = Chance::CERTAIN;
+        self.plan.faults.push(Fault {
+            id,
+            at,
+            until,
+            lasts,
+            every,
+            times,
+            chance,
+            enabled: true,
+            kind,
+        });
     }
 
     /// Returns a time at which a fault begins, or a range of them.

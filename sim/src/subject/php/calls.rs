@@ -125,7 +125,7 @@ impl PhpClient {
 
     pub(super) fn hang_up(&mut self, node: NodeId) {
         self.instances[node].is_open = false;
-        self.actions.push_back(Action::Reset(self.route(node)));
+        self.actions.push_back(Action::Close(self.route(node)));
     }
 
     pub(super) fn route(&self, node: NodeId) -> Route {

@@ -70,7 +70,7 @@ fn messages_on_a_silent_connection_never_arrive() {
 }
 
 #[test]
-fn a_reset_discards_what_has_not_arrived() {
+fn a_reset_by_the_network_discards_what_has_not_arrived() {
     let (mut network, number) = network();
     network.send(number, Direction::Up, message(1), 0, 10);
     network.reset(number);
@@ -82,7 +82,7 @@ fn a_reset_discards_what_has_not_arrived() {
 fn the_last_words_of_a_dead_client_arrive() {
     let (mut network, number) = network();
     network.send(number, Direction::Up, message(1), 0, 10);
-    network.client_gone(number, false);
+    network.close(number, Unsent::Retransmitted);
     assert_eq!(network.arrive(number, Direction::Up, 10), Some(message(1)));
 }
 
@@ -97,7 +97,7 @@ fn messages_of_a_host_without_power_arrive_and_are_not_resent() {
         if cut_before {
             assert_eq!(network.arrive(number, Direction::Up, 20), None);
         }
-        network.client_gone(number, true);
+        network.close(number, Unsent::Dropped);
         assert_eq!(network.arrive(number, Direction::Up, 20), None);
         network.heal(CLIENT, SERVER);
         network.retransmit(30, &Choices::new(1), |_, _, _| panic!("by whom?"));
@@ -105,6 +105,18 @@ fn messages_of_a_host_without_power_arrive_and_are_not_resent() {
     }
     let (mut network, number) = network();
     network.send(number, Direction::Up, message(1), 0, 10);
-    network.client_gone(number, true);
+    network.close(number, Unsent::Dropped);
     assert_eq!(network.arrive(number, Direction::Up, 10), Some(message(1)));
+}
+
+#[test]
+fn a_later_connection_may_overtake_what_is_on_the_wire() {
+    let (mut network, number) = network();
+    network.send(number, Direction::Up, message(1), 0, 30);
+    network.close(number, Unsent::Dropped);
+    let later = network.dial(CLIENT, SERVER, 0, 2);
+    network.send(later, Direction::Up, message(2), 10, 10);
+    assert_eq!(network.arrive(later, Direction::Up, 20), Some(message(2)));
+    assert_eq!(network.arrive(number, Direction::Up, 20), None);
+    assert_eq!(network.arrive(number, Direction::Up, 30), Some(message(1)));
 }

@@ -156,6 +156,7 @@ impl OneLock {
                     key.refused(before);
                 }
             }
+            (OpKind::Release, _) => facts.released(attempt, node),
             (OpKind::GetSet, Answer::Yes | Answer::No) if changed => {
                 facts.set(attempt, node, expires_wall_ms);
             }

@@ -120,3 +120,26 @@ fn reports_on_other_nodes_do_not_prolong_a_doubt() {
     tale.at(600).knows(C1, "ABCD", "ABCDE").at(1_500).knows(C1, "ABC", "ABCDE");
     assert!(tale.at(1_875).releases(C1).finds(SoundVotes).is_violated());
 }
+
+/// The key that was evicted at 2 s is set again at 3 s; the client reports `possible` then.
+fn set_again(possible: &str) -> Tale {
+    let mut tale = evicted();
+    tale.at(2_010).knows(C1, "BCDE", "BCDE").at(3_000).sets(C1, "A").knows(C1, "BCDE", possible);
+    tale
+}
+
+#[test]
+fn a_key_that_was_set_again_is_possible_once_the_client_knows() {
+    assert_eq!(set_again("ABCDE").at(3_001).releases(C1).finds(SoundVotes), Judgement::Holds);
+    assert!(set_again("BCDE").at(3_001).releases(C1).finds(SoundVotes).is_violated());
+    let mut gone = set_again("ABCDE");
+    gone.at(3_100).ends_key(C1, "A", KeyEnd::Evicted, Writer::Nobody);
+    assert_eq!(gone.knows(C1, "BCDE", "BCDE").at(3_200).finds(SoundVotes), Judgement::Holds);
+}
+
+#[test]
+fn a_key_that_was_set_again_is_confirmed_soon() {
+    let left = |ms| set_again("ABCDE").at(ms).releases(C1).finds(SoundVotes);
+    assert_eq!(left(4_274), Judgement::Holds);
+    assert!(left(4_275).is_violated());
+}

@@ -11,7 +11,7 @@ use crate::subject::{
     Action, Delivered, FreshAttempt, Now, Profile, Request, Route, UNNUMBERED, token_of,
 };
 use crate::terms;
-use crate::world::{Arrival, Direction, Packet, World};
+use crate::world::{Arrival, Direction, Packet, Unsent, World};
 
 impl Process {
     /// Carries out an action of the subject; returns false if a fault stops the process before it.
@@ -41,11 +41,8 @@ impl Process {
                 self.extension_settled(world, task, attempt, extended);
             }
             Action::Dial(route) => self.dial(world, route),
-            Action::Reset(route) => {
-                if let Some(number) = self.forget_route(route) {
-                    world.network.reset(number);
-                }
-            }
+            Action::Close(route) => self.close(world, route, Unsent::Retransmitted),
+            Action::Reset(route) => self.close(world, route, Unsent::Dropped),
             Action::GaveUp => {
                 let task = &mut self.tasks[task];
                 if matches!(task.waiting, Waiting::ForLease { .. }) {
@@ -73,6 +70,12 @@ impl Process {
                 self.reach(world, attempt, AttemptStep::Write, Some(self.member(route.node)))
             }
             _ => true,
+        }
+    }
+
+    fn close(&mut self, world: &mut World, route: Route, unsent: Unsent) {
+        if let Some(number) = self.forget_route(route) {
+            world.network.close(number, unsent);
         }
     }
 
