@@ -17,6 +17,7 @@ mod extension;
 mod facts;
 mod fault_tolerant;
 mod fenced_order;
+mod flushes;
 mod ground;
 mod joined;
 mod key_lives;

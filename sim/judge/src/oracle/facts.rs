@@ -1,6 +1,7 @@
 //! Facts derived from the history so far, in the form in which the properties use them.
 
 use super::beliefs::Beliefs;
+use super::flushes::Flushes;
 use super::ground::NEVER;
 use super::keys::Keys;
 use super::leases::{Attempt, Leases};
@@ -28,6 +29,7 @@ pub(super) struct Facts {
     pub keys: Keys,
     pub reach: Reach,
     pub owed_answers: OwedAnswers,
+    pub flushes: Flushes,
     /// Host whose wall clock expires the keys on each node: the node's master.
     masters: PerNode<HostId>,
     /// Time of the last restart of each node, or of the last failover to another master; 0 if there
@@ -64,6 +66,7 @@ impl Facts {
         let setting = Setting::new(scenario, resource);
         let leases = Leases::new(setting.nodes, setting.clients);
         let reach = Reach::new(scenario, &setting);
+        let flushes = Flushes::new(scenario, &setting);
         let mut facts = Self {
             now_ns: 0,
             setting,
@@ -74,6 +77,7 @@ impl Facts {
             keys: Keys::new(),
             reach,
             owed_answers: OwedAnswers::new(),
+            flushes,
             masters: first_masters(),
             restarted_ns: PerNode::filled(0),
             next_command: CommandId(0),
@@ -97,6 +101,7 @@ impl Facts {
         self.keys.reset(self.setting.nodes, clients);
         self.reach.reset();
         self.owed_answers.reset(clients);
+        self.flushes.reset();
         self.masters = first_masters();
         self.restarted_ns.first_mut(self.setting.nodes).fill(0);
         self.next_command = CommandId(0);
@@ -204,11 +209,12 @@ impl Facts {
     /// Records that a new process of `node` answers.
     pub(super) fn restarted(&mut self, node: NodeId) {
         self.restarted_ns[node] = self.now_ns;
+        self.flushes.restarted(node);
         self.reach.node_up(node, self.now_ns);
     }
 
-    /// Returns true if `node`, which voted for `id`, had restarted before its vote, and less than the
-    /// longest TTL before T1: it may have forgotten a lease that was not over.
+    /// Returns true if `node`, which voted for `id`, had restarted or lost keys before its vote, and less
+    /// than the longest TTL before T1: it may have forgotten a lease that was not over.
     pub(super) fn may_have_forgotten(&self, id: AttemptId, node: NodeId) -> bool {
         let (Some(attempt), Some(key)) = (self.leases.get(id), self.leases.key(id, node)) else {
             return false;
@@ -216,7 +222,10 @@ impl Facts {
         let (restarted_ns, quarantine_ns) = (self.restarted_ns[node], self.setting.quarantine_ns);
         let has_restarted = restarted_ns != 0 && restarted_ns <= key.set_ns;
         let is_too_soon = attempt.began_ns < restarted_ns.saturating_add(quarantine_ns);
-        has_restarted && is_too_soon && quarantine_ns != 0 && !self.setting.silent.contains(node)
+        let is_restart_known = quarantine_ns != 0 && !self.setting.silent.contains(node);
+        has_restarted && is_too_soon && is_restart_known
+            || self.setting.hears(id.client)
+                && self.flushes.rules_out((id.client, node), attempt.began_ns, key.set_ns)
     }
 
     /// Makes `host` the master of `node`.

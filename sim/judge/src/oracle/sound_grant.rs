@@ -19,8 +19,9 @@
 //!
 //! Of clients of this project more is asked. No node votes that was in quarantine at T1, as far as
 //! the client knows, and under the guard `Quarantine` none that has restarted, or failed over, less
-//! than the longest TTL before T1 (K3); this is judged in true time, where no clock is faster or
-//! slower than the drift allows. A lease is not delivered with less time left than `min-validity`. An
+//! than the longest TTL before T1 (K3); the same under every guard if the node lost keys without a
+//! [restart](super::flushes) after it introduced itself to the client. This is judged in true time,
+//! where no clock is faster or slower than the drift allows. A lease is not delivered with less time left than `min-validity`. An
 //! extension does not shorten its lease, and does not keep it for longer than the scenario allows
 //! (E8). No extension, and no SET that sets a missing key again, is written once the lease is over,
 //! and no such SET before an extension has succeeded (E7). No extension begins before the last one is

@@ -63,6 +63,11 @@ impl OneLock {
             (OpKind::Extend | OpKind::Expire, Answer::Yes) => {
                 self.facts.extension_confirmed(id, node, command);
             }
+            (OpKind::Introduce, Answer::Yes) if self.facts.can_be(id.client, node) => {
+                for task in self.facts.setting.tasks_with(id.client).iter() {
+                    self.facts.flushes.introduced(task, node);
+                }
+            }
             (OpKind::Set, _) | (OpKind::GetSet, Answer::Yes | Answer::No) => {
                 self.observe_vote(id, node, op, answer);
             }
@@ -102,6 +107,9 @@ impl OneLock {
         }
         self.deadlock_free.key_ends(facts, node);
         facts.keys.ended(node, writer, facts.now_ns);
+        if end.0 == KeyEnd::Flushed {
+            facts.flushes.flushed(node, facts.now_ns);
+        }
         if let Writer::Attempt(id) = writer {
             facts.key_ended(id, node, end, expires_wall_ms);
         }

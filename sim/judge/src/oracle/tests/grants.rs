@@ -1,8 +1,8 @@
 //! Tests of what sound-grant asks of the clients of this project alone.
 
 use super::extension::c1_holds;
-use super::tale::{C1, C1_AGAIN, MS, Tale, node};
-use crate::history::{Answer, EventKind, OpKind};
+use super::tale::{C1, C1_AGAIN, C2, MS, Tale, node};
+use crate::history::{Answer, AttemptId, EventKind, KeyEnd, OpKind, Writer};
 use crate::oracle::Judgement;
 use crate::scenario::Property::SoundGrant;
 use crate::scenario::{RestartGuard, Span};
@@ -152,6 +152,36 @@ fn a_restart_during_an_attempt_matters_if_the_vote_came_later() {
     assert_eq!(judged(RestartGuard::Quarantine, 101), Judgement::Holds);
     assert!(judged(RestartGuard::Quarantine, 103).is_violated());
     assert_eq!(judged(RestartGuard::DelayedRestart, 103), Judgement::Holds);
+}
+
+/// A, which has introduced itself to C1 or not, is emptied at `flushed_ms` while C2 has its key there, and
+/// votes for C1 at 10 101 ms.
+fn votes_after_a_flush(knows: bool, flushed_ms: u64, change: fn(&mut Tale)) -> Judgement {
+    let mut tale = Tale::new();
+    tale.scenario.lock.restart_guard = RestartGuard::Durable;
+    change(&mut tale);
+    if knows {
+        let connection = AttemptId { number: 0, ..C1 };
+        let asked = tale.writes(connection, 'A', OpKind::Introduce);
+        tale.hears((asked, connection, 'A', OpKind::Introduce), Answer::Yes);
+    }
+    tale.at(10).acquires(C2, "ABC").at(flushed_ms);
+    tale.ends_key(C2, "A", KeyEnd::Flushed, Writer::Operator);
+    tale.at(10_100).begins(C1).at(10_101).sets(C1, "ADE").at(10_102).decides(C1, "ADE");
+    tale.finds(SoundGrant)
+}
+
+#[test]
+fn a_client_must_notice_a_flush_of_a_node_that_it_knew() {
+    assert!(votes_after_a_flush(true, 101, |_| {}).is_violated());
+    assert_eq!(votes_after_a_flush(true, 100, |_| {}), Judgement::Holds, "every lease is over");
+    assert_eq!(votes_after_a_flush(false, 101, |_| {}), Judgement::Holds, "a promise is believed");
+    let full = |it: &mut Tale| {
+        it.with_fault("memory-full = { host = 'A' }");
+    };
+    assert_eq!(votes_after_a_flush(true, 101, full), Judgement::Holds, "it has no canary");
+    let deaf = |it: &mut Tale| it.scenario.clients[0].deaf = true;
+    assert_eq!(votes_after_a_flush(true, 101, deaf), Judgement::Holds, "nothing is pushed");
 }
 
 #[test]

@@ -1,0 +1,83 @@
+//! Nodes that lost keys without a restart: emptied by a command, or demoted.
+//!
+//! A client that knew the node before must notice, whatever the restart guard says: its connection is
+//! pushed the loss in front of every later answer, and the canary is another one. A node whose memory
+//! runs full may have no canary, so it is not judged.
+
+use super::setting::Setting;
+use crate::history::{ClientId, NodeId, NodeIds};
+use crate::ids::{PerClient, PerNode};
+use crate::scenario::{FaultKind, Scenario};
+
+/// The last flush of each node, and who knew the node then.
+#[derive(Debug)]
+pub(super) struct Flushes {
+    /// Nodes that show their losses in this scenario.
+    open: NodeIds,
+    /// Time for which a node that has lost keys does not vote.
+    quarantine_ns: u64,
+    /// Time of the last flush of each node since it restarted; 0 if there was none.
+    flushed_ns: PerNode<u64>,
+    /// Nodes that have introduced themselves to each client since they restarted.
+    introduced: PerClient<NodeIds>,
+    /// Those that had done so at their last flush.
+    introduced_before: PerClient<NodeIds>,
+}
+
+impl Flushes {
+    pub(super) fn new(scenario: &Scenario, setting: &Setting) -> Self {
+        let full = scenario.faults.iter().filter_map(|fault| match &fault.kind {
+            FaultKind::MemoryFull(it) => Some(&it.host.0),
+            _ => None,
+        });
+        let full: NodeIds = full.flatten().filter_map(|name| scenario.node_named(name)).collect();
+        let all = if setting.steady { setting.node_ids().collect() } else { NodeIds::EMPTY };
+        Self {
+            open: all - full - setting.silent,
+            quarantine_ns: scenario.fleet_max_ttl().0,
+            flushed_ns: PerNode::filled(0),
+            introduced: PerClient::filled(NodeIds::EMPTY),
+            introduced_before: PerClient::filled(NodeIds::EMPTY),
+        }
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.flushed_ns.fill(0);
+        self.introduced.fill(NodeIds::EMPTY);
+        self.introduced_before.fill(NodeIds::EMPTY);
+    }
+
+    /// Records that `node` has introduced itself to `client`.
+    pub(super) fn introduced(&mut self, client: ClientId, node: NodeId) {
+        self.introduced[client].insert(node);
+    }
+
+    /// Records that a new process answers for `node`.
+    pub(super) fn restarted(&mut self, node: NodeId) {
+        self.flushed_ns[node] = 0;
+        self.introduced.values_mut().for_each(|nodes| nodes.set(node, false));
+    }
+
+    /// Records that `node` has lost a key, and its process lives on.
+    pub(super) fn flushed(&mut self, node: NodeId, now_ns: u64) {
+        self.flushed_ns[node] = now_ns;
+        for client in self.introduced.ids() {
+            let knew = self.introduced[client].contains(node);
+            self.introduced_before[client].set(node, knew);
+        }
+    }
+
+    /// Returns true if a vote of `node`, which executed the SET at `set_ns`, may not count for an attempt
+    /// of `client` that began at `began_ns`.
+    pub(super) fn rules_out(
+        &self,
+        (client, node): (ClientId, NodeId),
+        began_ns: u64,
+        set_ns: u64,
+    ) -> bool {
+        let flushed_ns = self.flushed_ns[node];
+        let is_known = self.open.contains(node) && self.introduced_before[client].contains(node);
+        let is_too_soon = began_ns < flushed_ns.saturating_add(self.quarantine_ns);
+        flushed_ns != 0 && is_known && flushed_ns < set_ns && is_too_soon
+    }
+}
