@@ -6,7 +6,7 @@
 
 use super::setting::Setting;
 use crate::history::{ClientId, NodeId, NodeIds};
-use crate::ids::{PerClient, PerNode};
+use crate::ids::{ClientIds, PerNode};
 use crate::scenario::{FaultKind, Scenario};
 
 /// The last flush of each node, and who knew the node then.
@@ -18,10 +18,10 @@ pub(super) struct Flushes {
     quarantine_ns: u64,
     /// Time of the last flush of each node since it restarted; 0 if there was none.
     flushed_ns: PerNode<u64>,
-    /// Nodes that have introduced themselves to each client since they restarted.
-    introduced: PerClient<NodeIds>,
-    /// Those that had done so at their last flush.
-    introduced_before: PerClient<NodeIds>,
+    /// Clients to which each node has introduced itself since it restarted.
+    introduced: PerNode<ClientIds>,
+    /// Those to which it had done so at its last flush.
+    introduced_before: PerNode<ClientIds>,
 }
 
 impl Flushes {
@@ -36,35 +36,32 @@ impl Flushes {
             open: all - full - setting.silent,
             quarantine_ns: scenario.fleet_max_ttl().0,
             flushed_ns: PerNode::filled(0),
-            introduced: PerClient::filled(NodeIds::EMPTY),
-            introduced_before: PerClient::filled(NodeIds::EMPTY),
+            introduced: PerNode::filled(ClientIds::EMPTY),
+            introduced_before: PerNode::filled(ClientIds::EMPTY),
         }
     }
 
     pub(super) fn reset(&mut self) {
         self.flushed_ns.fill(0);
-        self.introduced.fill(NodeIds::EMPTY);
-        self.introduced_before.fill(NodeIds::EMPTY);
+        self.introduced.fill(ClientIds::EMPTY);
+        self.introduced_before.fill(ClientIds::EMPTY);
     }
 
-    /// Records that `node` has introduced itself to `client`.
-    pub(super) fn introduced(&mut self, client: ClientId, node: NodeId) {
-        self.introduced[client].insert(node);
+    /// Records that `node` has introduced itself to `clients`, the tasks of one process.
+    pub(super) fn introduced(&mut self, clients: ClientIds, node: NodeId) {
+        self.introduced[node] |= clients;
     }
 
     /// Records that a new process answers for `node`.
     pub(super) fn restarted(&mut self, node: NodeId) {
         self.flushed_ns[node] = 0;
-        self.introduced.values_mut().for_each(|nodes| nodes.set(node, false));
+        self.introduced[node] = ClientIds::EMPTY;
     }
 
     /// Records that `node` has lost a key, and its process lives on.
     pub(super) fn flushed(&mut self, node: NodeId, now_ns: u64) {
         self.flushed_ns[node] = now_ns;
-        for client in self.introduced.ids() {
-            let knew = self.introduced[client].contains(node);
-            self.introduced_before[client].set(node, knew);
-        }
+        self.introduced_before[node] = self.introduced[node];
     }
 
     /// Returns true if a vote of `node`, which executed the SET at `set_ns`, may not count for an attempt
@@ -76,7 +73,7 @@ impl Flushes {
         set_ns: u64,
     ) -> bool {
         let flushed_ns = self.flushed_ns[node];
-        let is_known = self.open.contains(node) && self.introduced_before[client].contains(node);
+        let is_known = self.open.contains(node) && self.introduced_before[node].contains(client);
         let is_too_soon = began_ns < flushed_ns.saturating_add(self.quarantine_ns);
         flushed_ns != 0 && is_known && flushed_ns < set_ns && is_too_soon
     }

@@ -64,9 +64,8 @@ impl OneLock {
                 self.facts.extension_confirmed(id, node, command);
             }
             (OpKind::Introduce, Answer::Yes) if self.facts.can_be(id.client, node) => {
-                for task in self.facts.setting.tasks_with(id.client).iter() {
-                    self.facts.flushes.introduced(task, node);
-                }
+                let tasks = self.facts.setting.tasks_with(id.client);
+                self.facts.flushes.introduced(tasks, node);
             }
             (OpKind::Set, _) | (OpKind::GetSet, Answer::Yes | Answer::No) => {
                 self.observe_vote(id, node, op, answer);
