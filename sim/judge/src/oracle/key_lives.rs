@@ -24,8 +24,10 @@ impl Facts {
     pub(super) fn released(&mut self, id: AttemptId, node: NodeId) {
         let now_ns = self.now_ns;
         let Some(first_ns) = self.leases.key(id, node).map(|it| it.released_ns) else { return };
-        let since_first_ns = self.by_clock_of(id.client, now_ns.saturating_sub(first_ns));
-        let is_again = since_first_ns.saturating_add(MS_NS) >= self.setting.node_timeout_ns;
+        let is_again = first_ns < now_ns && {
+            let since_first_ns = self.by_clock_of(id.client, now_ns - first_ns);
+            since_first_ns.saturating_add(MS_NS) >= self.setting.node_timeout_ns
+        };
         if let Some(key) = self.leases.key_mut(id, node) {
             key.released_ns = first_ns.min(now_ns);
             key.released_again |= is_again;
