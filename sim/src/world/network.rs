@@ -45,12 +45,12 @@ pub enum Arrival<P> {
     Reset,
 }
 
-/// What becomes of data that has not got through when the client's end of its connection is gone.
+/// Fate of the data that a partition holds back on a connection whose client has closed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsent {
-    /// It is lost: the client has reset the connection, or its host has no power.
+    /// The data is lost: the client has reset the connection, or its host has no power.
     Dropped,
-    /// The client's kernel goes on until it has got through.
+    /// The client's kernel sends the data again until it arrives.
     Retransmitted,
 }
 
@@ -299,17 +299,15 @@ impl<P: Copy> Network<P> {
 
     /// The network resets the connection: both ends lose what has not arrived.
     pub fn reset(&mut self, number: ConnectionId) {
-        let connection = self.connection_mut(number);
-        connection.state = ConnectionState::Closed;
-        connection.up.flights.clear();
-        connection.up.silent = true;
-        connection.down.flights.clear();
-        connection.down.silent = true;
+        self.close(number, Unsent::Dropped);
+        let up = &mut self.connection_mut(number).up;
+        up.flights.clear();
+        up.silent = true;
     }
 
     /// The client's end of the connection is gone: it receives nothing more, but what is on the wire
-    /// still arrives, even behind what a later connection brings. `unsent` is what a partition holds
-    /// back now, or will.
+    /// still arrives, even behind what a later connection brings. `unsent` applies to data that a
+    /// partition holds back, now or later.
     pub fn close(&mut self, number: ConnectionId, unsent: Unsent) {
         let is_dropped = unsent == Unsent::Dropped;
         let connection = self.connection_mut(number);

@@ -4,7 +4,7 @@
 //! pushed the loss in front of every later answer, and the canary is another one. A node whose memory
 //! runs full may have no canary, so it is not judged.
 
-use super::setting::Setting;
+use super::setting::{Setting, nodes_at};
 use crate::history::{ClientId, NodeId, NodeIds};
 use crate::ids::{ClientIds, PerNode};
 use crate::scenario::{FaultKind, Scenario};
@@ -20,7 +20,7 @@ pub(super) struct Flushes {
     flushed_ns: PerNode<u64>,
     /// Clients to which each node has introduced itself since it restarted.
     introduced: PerNode<ClientIds>,
-    /// Those to which it had done so at its last flush.
+    /// Clients to which each node had introduced itself before its last flush.
     introduced_before: PerNode<ClientIds>,
 }
 
@@ -30,10 +30,9 @@ impl Flushes {
             FaultKind::MemoryFull(it) => Some(&it.host.0),
             _ => None,
         });
-        let full: NodeIds = full.flatten().filter_map(|name| scenario.node_named(name)).collect();
         let all = if setting.steady { setting.node_ids().collect() } else { NodeIds::EMPTY };
         Self {
-            open: all - full - setting.silent,
+            open: all - nodes_at(scenario, full.flatten()) - setting.silent,
             quarantine_ns: scenario.fleet_max_ttl().0,
             flushed_ns: PerNode::filled(0),
             introduced: PerNode::filled(ClientIds::EMPTY),

@@ -1,4 +1,4 @@
-//! What is recorded about the life of an attempt's keys: set, released, re-timed, ended.
+//! Records the life of an attempt's keys: the SET, releases, new expiries and the end.
 
 use super::facts::Facts;
 use super::ground::MS_NS;

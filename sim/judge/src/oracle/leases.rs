@@ -158,7 +158,7 @@ pub(super) struct KeyLife {
     pub released_ns: u64,
     /// True if another release was executed a node timeout or more after the first.
     pub released_again: bool,
-    /// True if the SET was executed behind that other release.
+    /// True if the SET was executed behind a second release, a node timeout or more after the first.
     pub overtaken: bool,
     /// Time at which the SET was executed; [`NEVER`] if it was not.
     pub set_ns: u64,

@@ -362,7 +362,10 @@ fn has_steady_clocks(scenario: &Scenario) -> bool {
         })
 }
 
-fn nodes_at<'a>(scenario: &Scenario, hosts: impl Iterator<Item = &'a String>) -> NodeIds {
+pub(super) fn nodes_at<'a>(
+    scenario: &Scenario,
+    hosts: impl Iterator<Item = &'a String>,
+) -> NodeIds {
     hosts.filter_map(|name| scenario.node_named(name)).collect()
 }
 

@@ -119,23 +119,20 @@ impl Sketch {
 
     /// Adds a delay that ends when the last fault begins, if that has a time: later messages are fast.
     fn end_with_the_last(&mut self, delay: Option<Delay>, id: String) {
-        let Some(Fault { at: At::Time(begin), .. }) = self.plan.faults.last() else { return };
-        let Some((delay, until)) = delay.zip(Some(begin.min)) else { return };
+        let (Some(delay), Some(last)) = (delay, self.plan.faults.last()) else { return };
+        let At::Time(SpanRange { min: until, .. }) = last.at else { return };
         let length = self.dice.length(Span::from_ms(1), self.ttls(10));
         let at = At::Time(SpanRange::exactly(Span(until.0.saturating_sub(length.0))));
-        let (lasts, every, times) = (None, None, None);
-        let (until, kind) = (Some(until), FaultKind::Delay(delay));
-        let chance = Chance::CERTAIN;
         self.plan.faults.push(Fault {
             id,
             at,
-            until,
-            lasts,
-            every,
-            times,
-            chance,
+            until: Some(until),
+            lasts: None,
+            every: None,
+            times: None,
+            chance: Chance::CERTAIN,
             enabled: true,
-            kind,
+            kind: FaultKind::Delay(delay),
         });
     }
 
