@@ -7,6 +7,7 @@ use super::{AttemptError, Limit, Lock, LockOutcome, Phase, Vote};
 use crate::command::{CommandId, NoAnswer, Op, Reply, Send};
 use crate::crowd::Crowd;
 use crate::quorum::{MAX_NODES, NodeIndex, NodeMask};
+use crate::retry::share;
 use crate::time::BootInstant;
 
 impl Lock {
@@ -41,7 +42,7 @@ impl Lock {
         self.release_everywhere();
         self.failures += 1;
         self.why_behind = reason;
-        let delay = self.config.retry.after(self.failures, round_trip, self.fresh.jitter);
+        let delay = self.delay(round_trip);
         let quorum_from = may_count_from.and_then(|it| self.config.nodes.quorum_from(it));
         let until = quorum_from.map_or(now, |from| from.max(now)).after(delay);
         let again = match self.config.limit {
@@ -63,6 +64,17 @@ impl Lock {
             Limit::WhileSplit(most) => reason == AttemptError::Split && self.failures < most,
         };
         self.phase = if again { Phase::Waiting { until } } else { Phase::Ended };
+    }
+
+    /// Returns the random delay before the next attempt.
+    fn delay(&self, round_trip: Duration) -> Duration {
+        let (retry, jitter) = (self.config.retry, self.fresh.jitter);
+        match self.config.limit {
+            Limit::Until(_) => share(self.crowd().window(retry, round_trip), jitter),
+            Limit::Attempts(_) | Limit::WhileSplit(_) => {
+                retry.after(self.failures, round_trip, jitter)
+            }
+        }
     }
 
     /// Returns true if an attempt after a known instant succeeds if every node then answers as it did

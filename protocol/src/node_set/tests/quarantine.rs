@@ -1,6 +1,7 @@
 //! Nodes in quarantine, and attempts that wait for its end.
 
 use super::*;
+use crate::retry::RetryDelay;
 
 fn young(run: u8) -> Introduction {
     let canary = canary(1).map(|it| Canary { age: Duration::ZERO, ..it });
@@ -94,6 +95,21 @@ fn a_waiting_use_tries_again_when_a_majority_is_eligible() {
     world.begin(lock, 2);
     answer_all(&mut world);
     assert!(decided(&world.events()).is_some());
+}
+
+#[test]
+fn a_slow_answer_delays_the_end_of_a_quarantine_no_longer() {
+    let mut world = quarantined(2);
+    let counts = world.now.after(ms(10_102));
+    let longest = ms(8);
+    let retry = RetryDelay { longest, ..RetryDelay::default() };
+    world.acquire(LockConfig { retry, ..patient(&world, 20_000) }, 1);
+    // The host sleeps, and then reads the answers.
+    world.pass(NODE_TIMEOUT.saturating_sub(ms(1)));
+    (0..2).for_each(|_| answer_all(&mut world));
+    assert_eq!(failed(&world.events()), Some(AttemptError::Quarantined));
+    let due = world.client.poll_timeout().expect("another attempt follows");
+    assert!(due >= counts && due < counts.after(longest), "{:?}", due.since(counts));
 }
 
 #[test]
