@@ -104,7 +104,7 @@ impl Builder {
     /// certificates are always verified, and the client speaks RESP3 with servers that do
     /// (`?protocol=resp3` changes nothing).
     ///
-    /// The nodes must be independent masters, at most nine; they should be an odd number. Every client
+    /// The nodes must be independent masters, at most nine; their number should be odd. Every client
     /// must be given the same nodes.
     pub fn nodes<S: Into<String>>(mut self, nodes: impl IntoIterator<Item = S>) -> Self {
         self.nodes = nodes.into_iter().map(Into::into).collect();

@@ -171,11 +171,11 @@ impl Lease {
     /// the time, and confirms that before the lease is over. Never shortens the lease.
     ///
     /// A node that answered only after a majority had granted the lease counts once an extension has
-    /// succeeded without it: before, nobody can tell since when it has had the key. So the first
-    /// extension needs a majority of all nodes, but only those count that decided the grant: often
-    /// no more than that majority. If one of these is lost before it, no extension succeeds. Extend
-    /// soon after the grant if you will need more than one TTL; keep-alive does
-    /// ([`KeepAlive`](crate::KeepAlive)).
+    /// succeeded without it: until then, nobody can tell since when it has had the key. So the first
+    /// extension needs a majority of all nodes, but only nodes that decided the grant count, and
+    /// these are often no more than a majority. If one of them is then lost before the first
+    /// extension, no extension succeeds. Extend soon after the grant if you will need more than one
+    /// TTL; keep-alive does ([`KeepAlive`](crate::KeepAlive)).
     ///
     /// If another extension is under way, this one begins after it. If the future is dropped, an
     /// extension that has begun continues: keys may live longer, and the deadline moves if the

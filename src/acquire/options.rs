@@ -8,10 +8,11 @@ use crate::error::OptionError;
 use crate::settings::Settings;
 
 /// Keeps a lease alive while its holder works: the client extends it whenever about a third of the
-/// TTL has passed, and some 50 ms after a node has answered late, has been set a missing key, or is
-/// connected again: until the next extension has succeeded without such a node, its key does not
-/// count. If a node that decided the grant is lost before that, no extension may succeed, and the
-/// lease ends at its first deadline ([`Lease::extend`](crate::Lease::extend)).
+/// TTL has passed, and some 50 ms after a node has answered late, has been given its missing key
+/// again, or is connected again. The key of such a node does not count until an extension has
+/// succeeded without it. If a node that decided the grant is lost before that, it can be that no
+/// extension succeeds, and the lease ends at its first deadline
+/// ([`Lease::extend`](crate::Lease::extend)).
 ///
 /// A limit is required: without one, a hung holder would block all others for ever (counterexample E8).
 ///
