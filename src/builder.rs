@@ -216,9 +216,11 @@ impl Builder {
     /// Each node has one canary, without a time to live. A client that meets a node for the first
     /// time does not count its votes until the canary is as old as a quarantine (`fleet_max_ttl`
     /// plus drift), unless it was given a promise about the node. If the canary is deleted, clients
-    /// that know the node quarantine it when it next identifies itself, whatever the promise. So
-    /// after a deletion, or a change of the name in some clients only, these clients cannot lock for
-    /// that long; nothing worse happens. No lock can have this name.
+    /// that know the node quarantine it when it next identifies itself, whatever the promise. So if
+    /// the canaries of a majority are deleted, these clients cannot lock for that long; nothing worse
+    /// happens. A client with a new name and no promise waits only until the canaries of that name
+    /// are old enough. `redlock inspect --canary-key NAME` writes them in advance. No lock can have
+    /// this name.
     pub fn canary_key(mut self, name: impl AsRef<[u8]>) -> Self {
         self.canary_key = name.as_ref().to_vec();
         self
