@@ -10,6 +10,7 @@
 //!   [`Facts::available_since_ns`]) that their replies prove the loss.
 //! - A lease whose process has been running since the deadline was reported as lost, or released, by
 //!   then; and no check from the deadline on says that it is alive (counterexample K6).
+//! - A lease that was reported as lost stays lost: neither an extension nor a check revives it.
 //! - A lease that its client keeps alive is not over two TTLs or more before its limit, if for the last
 //!   half of its TTL the process has been running and could reach a majority, all of them nodes that
 //!   counted for the lease last and have had the key since the grant.
@@ -39,16 +40,19 @@ pub const LOSS_MARGIN_NS: u64 = 2_000_000;
 #[derive(Debug)]
 pub(super) struct SoundLoss {
     held: Vec<AttemptId>,
+    /// The last lease of each client that was reported as lost, and the time of the report.
+    lost: Vec<(AttemptId, u64)>,
     found: Judgement,
 }
 
 impl SoundLoss {
     pub(super) fn new() -> Self {
-        Self { held: Vec::with_capacity(16), found: Judgement::Vacuous }
+        Self { held: Vec::with_capacity(16), lost: Vec::new(), found: Judgement::Vacuous }
     }
 
     pub(super) fn reset(&mut self) {
         self.held.clear();
+        self.lost.clear();
         self.found = Judgement::Vacuous;
     }
 
@@ -76,10 +80,22 @@ impl SoundLoss {
             }
         }
         self.ended(facts, id);
+        self.lost.retain(|(other, _)| other.client != id.client);
+        self.lost.push((id, facts.now_ns));
+    }
+
+    /// Records a violation if the lease of `id`, which is alive to its application now, was lost.
+    pub(super) fn revived(&mut self, facts: &Facts, id: AttemptId) {
+        if let Some(&(_, lost_ns)) = self.lost.iter().find(|(it, _)| *it == id) {
+            self.violated(facts, id, lost_ns, Blamed::NONE);
+        }
     }
 
     /// Judges the answer to a check of the lease of `id`.
     pub(super) fn checked(&mut self, facts: &Facts, id: AttemptId, alive: bool) {
+        if alive {
+            self.revived(facts, id);
+        }
         let over_ns = over_since_ns(facts, id);
         if alive && facts.setting.is_ours(id.client) && over_ns != NEVER {
             self.late(facts, id, over_ns);

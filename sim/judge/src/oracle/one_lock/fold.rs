@@ -217,6 +217,7 @@ impl OneLock {
             }
             EventKind::ExtensionDelivered { attempt, deadline_local_ns, .. } => {
                 self.facts.prolonged(attempt, deadline_local_ns);
+                self.sound_loss.revived(&self.facts, attempt);
             }
             EventKind::GaveUp { client } if self.facts.setting.has_client(client) => {
                 self.deadlock_free.gave_up(&self.facts, client);

@@ -169,6 +169,21 @@ fn a_check_after_the_deadline_says_that_the_lease_is_over() {
 }
 
 #[test]
+fn a_lost_lease_stays_lost() {
+    let after_its_loss = |kind: EventKind| {
+        let mut tale = evicted("ABC");
+        tale.at(2_004).loses(C1).at(2_005).tell(kind);
+        tale.finds(SoundLoss)
+    };
+    assert!(after_its_loss(EventKind::Checked { attempt: C1, alive: true }).is_violated());
+    let (clock, deadline_local_ns) = (ClockKind::Boot, 12_000 * MS);
+    let extended = EventKind::ExtensionDelivered { attempt: C1, clock, deadline_local_ns };
+    assert!(after_its_loss(extended).is_violated());
+    let dead = EventKind::Checked { attempt: C1, alive: false };
+    assert_eq!(after_its_loss(dead), Judgement::Holds);
+}
+
+#[test]
 fn a_lease_is_watched_from_its_delivery_on() {
     let judged = |delivered_ms| {
         let mut tale = Tale::new();
