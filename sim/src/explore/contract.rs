@@ -11,18 +11,19 @@ use crate::search::Engine;
 
 use super::assumptions::{Assumption, Assumptions, is_broken_at};
 
-/// Most attempts of a client of this project while nothing changes, by quantity: without pushes it
-/// attempts at intervals of a tenth of its wait, and with pushes it sleeps.
-const LIMITS: [(Quantity, u64); 2] =
-    [(Quantity::PollsInASecond, 12), (Quantity::AttemptsInVain, 2)];
+/// Largest values for a client of this project while nothing changes: without pushes it attempts at
+/// intervals of a tenth of its wait, with pushes it sleeps, and it grows slow to follow a storm of
+/// pushes.
+const LIMITS: [(Quantity, u64); 3] =
+    [(Quantity::PollsInASecond, 12), (Quantity::AttemptsInVain, 2), (Quantity::ReadsInASecond, 20)];
 
 /// Something that the contract rules out.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Finding {
-    /// A client made more attempts than it needs.
+    /// A client asked more often than it needs.
     Exceeded {
-        /// Quantity that counts the attempts.
+        /// Quantity that counts them.
         quantity: Quantity,
         /// Largest value that the contract allows.
         most: u64,

@@ -48,7 +48,8 @@ pub(super) fn joined_measured(ones: Measured, others: Measured) -> Measured {
             | Quantity::GrantedAt
             | Quantity::LeaseKept
             | Quantity::PollsInASecond
-            | Quantity::AttemptsInVain => either(u64::max),
+            | Quantity::AttemptsInVain
+            | Quantity::ReadsInASecond => either(u64::max),
             Quantity::BeliefOverlap
             | Quantity::BeliefWithoutMajority
             | Quantity::Commands

@@ -7,6 +7,7 @@
 mod beliefs;
 mod effort;
 mod polls;
+mod reads;
 mod sections;
 mod votes;
 mod waits;
@@ -14,12 +15,13 @@ mod waits;
 use self::beliefs::Beliefs;
 use self::effort::Effort;
 use self::polls::Polls;
+use self::reads::Reads;
 use self::sections::Sections;
 use self::votes::Votes;
 use self::waits::Waits;
 use super::facts::Facts;
 use super::measured::Measured;
-use crate::history::{AttemptId, ClientId, EventKind, Settlement, Writer};
+use crate::history::{AttemptId, ClientId, EventKind, OpKind, Settlement, Writer};
 
 /// Measures of a run so far.
 #[derive(Debug)]
@@ -27,6 +29,7 @@ pub(super) struct Measures {
     beliefs: Beliefs,
     effort: Effort,
     polls: Polls,
+    reads: Reads,
     sections: Sections,
     votes: Votes,
     waits: Waits,
@@ -38,6 +41,7 @@ impl Measures {
             beliefs: Beliefs::default(),
             effort: Effort::default(),
             polls: Polls::new(),
+            reads: Reads::new(),
             sections: Sections::new(),
             votes: Votes::new(),
             waits: Waits::default(),
@@ -48,6 +52,7 @@ impl Measures {
         self.beliefs = Beliefs::default();
         self.effort = Effort::default();
         self.polls.reset();
+        self.reads.reset();
         self.sections.reset();
         self.votes.reset();
         self.waits = Waits::default();
@@ -68,9 +73,15 @@ impl Measures {
         self.polls.observe(facts, kind);
         let is_judged = |id: AttemptId| facts.setting.is_judged(id.client);
         match *kind {
-            EventKind::Written { attempt, .. } if is_judged(attempt) => self.effort.commands += 1,
+            EventKind::Written { attempt, node, op, .. } if is_judged(attempt) => {
+                self.effort.commands += 1;
+                if matches!(op, OpKind::Look | OpKind::Read) {
+                    self.reads.written(facts, attempt.client, node);
+                }
+            }
             EventKind::AttemptBegan { attempt, .. } if is_judged(attempt) => {
                 self.effort.attempts += 1;
+                self.reads.began(facts.now_ns, attempt.client);
                 self.waits.asked(attempt.client);
             }
             EventKind::AttemptSettled { attempt, outcome } => {
@@ -98,6 +109,9 @@ impl Measures {
                 self.effort.gave_up();
                 self.waits.ended(client);
             }
+            EventKind::ExtensionBegan { attempt, .. } if is_judged(attempt) => {
+                self.reads.began(facts.now_ns, attempt.client);
+            }
             EventKind::SectionEntered { attempt } if is_judged(attempt) => {
                 self.sections.entered(attempt);
             }
@@ -105,6 +119,16 @@ impl Measures {
             EventKind::Killed { host, .. } => {
                 facts.setting.clients_on(host).iter().for_each(|client| self.killed(client));
             }
+            EventKind::Executed { changed: true, .. }
+            | EventKind::KeyEnded { .. }
+            | EventKind::KeyReturned { .. }
+            | EventKind::Clock { .. }
+            | EventKind::Continued { .. }
+            | EventKind::NodeUp { .. }
+            | EventKind::NodeDown { .. }
+            | EventKind::NodeStalled { .. }
+            | EventKind::NodeUnstalled { .. }
+            | EventKind::FailedOver { .. } => self.reads.changes(facts.now_ns),
             _ => {}
         }
     }
@@ -121,6 +145,7 @@ impl Measures {
         self.beliefs.measure(&mut measured);
         self.effort.measure(&mut measured);
         self.polls.measure(&mut measured);
+        self.reads.measure(&mut measured);
         self.sections.measure(&mut measured);
         self.votes.measure(&mut measured);
         self.waits.measure(&mut measured);

@@ -11,6 +11,7 @@ mod owners;
 mod polls;
 mod progress;
 mod quantities;
+mod reads;
 mod refusal;
 mod resources;
 mod sections;

@@ -149,7 +149,12 @@ fn the_probe_does_not_count() {
     let measured: Vec<_> = tale.measured().iter().collect();
     assert_eq!(
         measured,
-        [(Quantity::PollsInASecond, 0), (Quantity::AttemptsInVain, 0), (Quantity::Commands, 0)]
+        [
+            (Quantity::PollsInASecond, 0),
+            (Quantity::AttemptsInVain, 0),
+            (Quantity::ReadsInASecond, 0),
+            (Quantity::Commands, 0)
+        ]
     );
 }
 

@@ -36,6 +36,8 @@ pub enum Quantity {
     PollsInASecond,
     /// Most attempts since the last change of a client that could sleep until a server pushes.
     AttemptsInVain,
+    /// Most looks and reads of one client on one node in a second in which nothing changed.
+    ReadsInASecond,
     /// Attempts begun, divided by grants.
     AttemptsPerLock,
     /// Commands written, divided by grants.
@@ -78,7 +80,7 @@ impl Bounds {
 
 impl Quantity {
     /// All quantities, in the order of reports.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::GrantedAt,
         Self::LeaseKept,
         Self::WaitWithoutHolder,
@@ -91,6 +93,7 @@ impl Quantity {
         Self::SectionWithoutMajority,
         Self::PollsInASecond,
         Self::AttemptsInVain,
+        Self::ReadsInASecond,
         Self::AttemptsPerLock,
         Self::CommandsPerLock,
         Self::Commands,
@@ -112,6 +115,7 @@ impl Quantity {
             Self::SectionWithoutMajority => "section-without-majority",
             Self::PollsInASecond => "polls-in-a-second",
             Self::AttemptsInVain => "attempts-in-vain",
+            Self::ReadsInASecond => "reads-in-a-second",
             Self::AttemptsPerLock => "attempts-per-lock",
             Self::CommandsPerLock => "commands-per-lock",
             Self::Commands => "commands",
@@ -123,9 +127,11 @@ impl Quantity {
     pub const fn unit(self) -> Unit {
         match self {
             Self::AttemptsPerLock | Self::CommandsPerLock => Unit::Thousandths,
-            Self::LeasesLost | Self::PollsInASecond | Self::AttemptsInVain | Self::Commands => {
-                Unit::Count
-            }
+            Self::LeasesLost
+            | Self::PollsInASecond
+            | Self::AttemptsInVain
+            | Self::ReadsInASecond
+            | Self::Commands => Unit::Count,
             _ => Unit::Nanoseconds,
         }
     }
