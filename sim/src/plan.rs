@@ -7,6 +7,7 @@ mod cluster;
 mod draws;
 mod faults;
 mod script;
+pub(crate) mod steps;
 mod strike;
 
 use lock_judge::history::{ClientId, FaultId, HostId, Id, NodeId};

@@ -41,7 +41,25 @@ struct State {
 
 /// Returns true if masters see that an attempt reaches `step`: requests and replies pass them.
 pub(super) const fn is_seen(step: AttemptStep) -> bool {
-    matches!(step, AttemptStep::Execute | AttemptStep::Reply | AttemptStep::T2)
+    match step {
+        AttemptStep::Execute
+        | AttemptStep::Reply
+        | AttemptStep::T2
+        | AttemptStep::ExtendExecute
+        | AttemptStep::ExtendReply
+        | AttemptStep::ReleaseExecute
+        | AttemptStep::ReleaseReply => true,
+        AttemptStep::T1
+        | AttemptStep::Write
+        | AttemptStep::Deliver
+        | AttemptStep::Check
+        | AttemptStep::Enter
+        | AttemptStep::ExtendWrite
+        | AttemptStep::ReleaseWrite
+        | AttemptStep::StoreWrite
+        | AttemptStep::StoreExecute
+        | AttemptStep::Every => false,
+    }
 }
 
 impl Points {

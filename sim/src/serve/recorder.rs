@@ -25,6 +25,7 @@ use super::meaning;
 use super::points::Points;
 use super::run_clock::RunClock;
 use crate::keys::writer_of;
+use crate::plan::steps;
 use crate::world::key_ended;
 
 /// Maximum number of workers. One client is left for connections that never gave a name.
@@ -156,27 +157,30 @@ impl Recorder {
 
     /// Returns true if the execution of a request has to wait for a fault that begins before it.
     pub(super) fn executes_later(&self, told: Told, node: NodeId) -> bool {
-        let is_vote = !self.points.is_empty() && told.op == OpKind::Set;
-        let attempt = is_vote.then(|| self.lock().attempt_of(told.attempt)).flatten();
-        attempt.is_some_and(|it| self.points.reach(it, AttemptStep::Execute, node))
+        if self.points.is_empty() {
+            return false;
+        }
+        let Some(step) = steps::executed(told.op) else { return false };
+        let attempt = self.lock().attempt_of(told.attempt);
+        attempt.is_some_and(|it| self.points.reach(it, step, node))
     }
 
     /// Returns true if a reply, which `told` records, has to wait for a fault that begins before the
     /// client receives it.
     pub(super) fn replies_later(&self, told: EventKind) -> bool {
-        let EventKind::Delivered { attempt, node, op: OpKind::Set, answer, .. } = told else {
-            return false;
-        };
+        let EventKind::Delivered { attempt, node, op, answer, .. } = told else { return false };
         if self.points.is_empty() {
             return false;
         }
+        let Some(step) = steps::replied(op) else { return false };
         let (attempt, confirmed) = {
             let log = self.lock();
             (log.attempt_of(attempt), log.confirmed(attempt))
         };
         let Some(attempt) = attempt else { return false };
-        let decides = answer == Answer::Yes && self.points.is_decided_by_next(confirmed);
-        self.points.reach(attempt, AttemptStep::Reply, node)
+        let decides =
+            op == OpKind::Set && answer == Answer::Yes && self.points.is_decided_by_next(confirmed);
+        self.points.reach(attempt, step, node)
             || (decides && self.points.reach(attempt, AttemptStep::T2, node))
     }
 

@@ -52,7 +52,9 @@ fn unplayable(plan: &Plan, fault: &PlannedFault, owns_workers: bool) -> Option<&
     if let Begin::Before { step, .. } = fault.begin
         && !points::is_seen(step)
     {
-        return Some("a step that masters do not see: `before` can be `execute`, `reply` or `t2`");
+        return Some(
+            "a step that masters do not see: `before` can be `t2`, `execute` or `reply`, also of `extend-…` and `release-…`",
+        );
     }
     let store = HostIds::just(plan.scenario.store_host());
     let is_node = |host: HostId| plan.server_at(host).is_some();

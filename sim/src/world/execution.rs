@@ -4,7 +4,6 @@ use core::time::Duration;
 
 use lock_judge::history::{Answer, EventKind, KeyEnd, NodeId, OpKind, Writer};
 use lock_judge::ids::{ConnectionId, ResourceId, ServerId};
-use lock_judge::scenario::AttemptStep;
 use redis_sim::{
     self, Change, Command, Entry, Executed, ExpireCondition, KeyCommand, SetCondition, SetExpiry,
 };
@@ -15,6 +14,7 @@ use super::cluster::Role;
 use super::key_events::key_ended;
 use crate::keys::{tag_of, writer_of};
 use crate::native;
+use crate::plan::steps;
 use crate::subject::{CommandKind, Reply, ReplyValue, Request};
 
 impl World {
@@ -57,11 +57,13 @@ impl World {
 
     /// Executes a request and answers it, or postpones it.
     fn execute_request(&mut self, server: ServerId, connection: ConnectionId, request: Request) {
-        if request.kind.op() == OpKind::Set {
+        if self.plan.has_points
+            && let Some(step) = steps::executed(request.kind.op())
+        {
             let node = self.plan.servers[server].node;
             // A fault that begins here may end a turn of the server.
             self.cluster[server].has_taken_up = true;
-            self.reach(request.attempt, AttemptStep::Execute, Some(node));
+            self.reach(request.attempt, step, Some(node));
             self.cluster[server].has_taken_up = false;
             let host = &mut self.cluster[server];
             if !host.redis.is_running() {

@@ -2,6 +2,7 @@
 
 use lock_judge::history::EventKind;
 use lock_judge::ids::{ConnectionId, ServerId};
+use lock_judge::scenario::AttemptStep;
 
 use super::World;
 use super::clients::Input;
@@ -136,6 +137,9 @@ impl World {
     }
 
     fn serve_store(&mut self, connection: ConnectionId, request: StoreRequest) {
+        if let StoreRequest::Write { attempt, .. } = request {
+            self.reach(attempt, AttemptStep::StoreExecute, None);
+        }
         let resource = self.plan.scenario.resource_of(request.attempt().client);
         let served = self.resource.serve(resource, request);
         let answer = match (request, served) {

@@ -45,6 +45,7 @@ impl Process {
         let before = match op {
             Op::Enter => Some(AttemptStep::Enter),
             Op::Check => Some(AttemptStep::Check),
+            Op::Write { .. } => Some(AttemptStep::StoreWrite),
             _ => None,
         };
         if let (Some(point), Some(held)) = (before, held)

@@ -109,6 +109,7 @@ impl Application {
             (Op::Acquire(_), _) if !self.has_lease() => (next(), AttemptStep::T1),
             (Op::Enter, Some(attempt)) => (attempt, AttemptStep::Enter),
             (Op::Check, Some(attempt)) => (attempt, AttemptStep::Check),
+            (Op::Write { .. }, Some(attempt)) => (attempt, AttemptStep::StoreWrite),
             _ => return,
         };
         poll_fn(|_| {

@@ -8,7 +8,7 @@ use redlock_client::environment::TokioEnvironment;
 use super::ENGINE;
 use super::client::builder;
 use crate::engine::Unsupported;
-use crate::plan::{Begin, FaultEffect, Plan, PlannedFault};
+use crate::plan::{Begin, FaultEffect, Plan, PlannedFault, steps};
 
 /// One tick for each direction.
 const SHORTEST_ROUND_TRIP: Span = Span::from_ms(2);
@@ -49,6 +49,14 @@ pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
         return Err(unsupported(String::from("`plain-extensions = false` on this server")));
     }
     for planned in plan.faults.values() {
+        if let Begin::Before { step, .. } = planned.begin
+            && !steps::is_seen_by_turmoil(step)
+        {
+            let id = plan.fault_name(planned.id);
+            let what =
+                "a point at which an extension or a release leaves its client, or is answered";
+            return Err(unsupported(format!("{what} (the fault `{id}`)")));
+        }
         if stops_before_a_retry(plan, planned) {
             let id = plan.fault_name(planned.id);
             let what = "a stop before `t1` of a later attempt";

@@ -271,7 +271,7 @@ fn a_step_that_masters_do_not_see_is_refused() {
         refused,
         Err(String::from(
             "the engine `serve` does not support a step that masters do not see: `before` can be \
-             `execute`, `reply` or `t2` (the fault `gc`)"
+             `t2`, `execute` or `reply`, also of `extend-…` and `release-…` (the fault `gc`)"
         ))
     );
 }

@@ -5,8 +5,7 @@ mod server;
 use super::{Check, SPAN_MAX, STRIKES_MAX};
 use crate::ids::FAULTS_MAX;
 use crate::scenario::model::{
-    At, AttemptPoint, AttemptStep, ClockBy, Descriptor, Ends, Failover, Fault, FaultKind, Hosts,
-    WhichAttempt,
+    At, AttemptPoint, ClockBy, Descriptor, Ends, Failover, Fault, FaultKind, Hosts, WhichAttempt,
 };
 use crate::scenario::names;
 use crate::scenario::span::Span;
@@ -140,15 +139,13 @@ impl Check<'_> {
             self.host(&format!("{at}.client"), &point.client, Hosts::Clients);
         }
         let attempt = format!("{at}.attempt");
-        let is_granted =
-            matches!(point.before, AttemptStep::Deliver | AttemptStep::Check | AttemptStep::Enter);
         match point.attempt {
             WhichAttempt::Nth(0) => {
                 self.wrong(&attempt, "attempts count from 1", "expected 1 or more");
             }
-            WhichAttempt::Granted if !is_granted => {
-                let message = "this step precedes the grant";
-                let expected = "only with `deliver`, `look` and `enter`";
+            WhichAttempt::Granted if !point.before.follows_grant() => {
+                let message = "an attempt that fails reaches this step, too";
+                let expected = "only with `deliver`, `look`, `enter`, `extend-…` and `store-…`";
                 self.wrong(&attempt, message, expected).help =
                     Some(String::from("`any` means the first attempt that reaches the step"));
             }
@@ -166,9 +163,10 @@ impl Check<'_> {
             let message = format!("`{}` does not lock on `{node}`", point.client);
             self.wrong(&at, &message, "expected one of the client's `nodes`");
         }
-        if !matches!(point.before, AttemptStep::Write | AttemptStep::Execute | AttemptStep::Reply) {
+        if !point.before.has_node() {
             let message = "this step has no node";
-            let expected = "only with `write`, `execute` and `reply`";
+            let expected =
+                "only with `write`, `execute` and `reply`, also of `extend-…` and `release-…`";
             self.wrong_key(&at, message, expected);
         }
     }

@@ -41,7 +41,7 @@ impl<'de> Visitor<'de> for AtVisitor {
     }
 }
 
-/// A step of a client's attempt, at which a fault starts.
+/// A step of a client's attempt, or of the use of its lease, at which a fault starts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -53,8 +53,8 @@ pub struct AttemptPoint {
     pub attempt: WhichAttempt,
     /// Step before which the fault starts.
     pub before: AttemptStep,
-    /// Node whose `write`, `execute` or `reply` step is meant. If not given, the first of these
-    /// steps that the attempt reaches on any node.
+    /// Node whose step is meant, if the step has one. If not given, the first such step that the
+    /// attempt reaches on any node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
 }
@@ -120,7 +120,8 @@ impl Visitor<'_> for WhichAttemptVisitor {
     }
 }
 
-/// A step of an attempt.
+/// A step of an attempt, or of the use of its lease. A step that comes several times is the first of
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -143,7 +144,73 @@ pub enum AttemptStep {
     Check,
     /// The section begins.
     Enter,
-    /// All of these steps; each is a case of its own.
+    /// An extension of the lease leaves the client.
+    ExtendWrite,
+    /// A node executes an extension.
+    ExtendExecute,
+    /// The client receives a node's reply to an extension.
+    ExtendReply,
+    /// A release leaves the client: of the lease, or of a failed attempt.
+    ReleaseWrite,
+    /// A node executes a release.
+    ReleaseExecute,
+    /// The client receives a node's reply to a release.
+    ReleaseReply,
+    /// A write leaves the client for the resource.
+    StoreWrite,
+    /// The resource receives a write.
+    StoreExecute,
+    /// All steps from `t1` to `enter`; each is a case of its own.
     #[serde(rename = "*")]
     Every,
+}
+
+impl AttemptStep {
+    /// Returns true if the step is one of a node.
+    #[must_use]
+    pub const fn has_node(self) -> bool {
+        match self {
+            Self::Write
+            | Self::Execute
+            | Self::Reply
+            | Self::ExtendWrite
+            | Self::ExtendExecute
+            | Self::ExtendReply
+            | Self::ReleaseWrite
+            | Self::ReleaseExecute
+            | Self::ReleaseReply => true,
+            Self::T1
+            | Self::T2
+            | Self::Deliver
+            | Self::Check
+            | Self::Enter
+            | Self::StoreWrite
+            | Self::StoreExecute
+            | Self::Every => false,
+        }
+    }
+
+    /// Returns true if only granted attempts reach the step.
+    #[must_use]
+    pub const fn follows_grant(self) -> bool {
+        match self {
+            Self::Deliver
+            | Self::Check
+            | Self::Enter
+            | Self::ExtendWrite
+            | Self::ExtendExecute
+            | Self::ExtendReply
+            | Self::StoreWrite
+            | Self::StoreExecute => true,
+            Self::T1
+            | Self::Write
+            | Self::Execute
+            | Self::Reply
+            | Self::T2
+            | Self::ReleaseWrite
+            | Self::ReleaseExecute
+            | Self::ReleaseReply
+            | Self::Every => false,
+        }
+    }
 }

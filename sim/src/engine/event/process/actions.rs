@@ -1,12 +1,12 @@
 //! Actions of a process for its lock client.
 
-use lock_judge::history::{AttemptId, BasedOn, EventKind, NodeIds, OpKind, Settlement};
+use lock_judge::history::{AttemptId, BasedOn, EventKind, NodeIds, Settlement};
 use lock_judge::scenario::{AttemptStep, Span};
 use redlock_protocol::Votes;
 
 use super::{Held, Process, Task, Waiting};
 use crate::choice::{Choice, Label};
-use crate::plan::Plan;
+use crate::plan::{Plan, steps};
 use crate::subject::{
     Action, Delivered, FreshAttempt, Now, Profile, Request, Route, UNNUMBERED, token_of,
 };
@@ -66,9 +66,10 @@ impl Process {
             Action::AttemptDue => {
                 self.reach(world, self.tasks[task].next_attempt(), AttemptStep::T1, None)
             }
-            Action::Write { route, attempt, kind, .. } if kind.op() == OpKind::Set => {
-                self.reach(world, attempt, AttemptStep::Write, Some(self.member(route.node)))
-            }
+            Action::Write { route, attempt, kind, .. } => match steps::written(kind.op()) {
+                Some(step) => self.reach(world, attempt, step, Some(self.member(route.node))),
+                None => true,
+            },
             _ => true,
         }
     }

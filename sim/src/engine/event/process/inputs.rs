@@ -5,6 +5,7 @@ use lock_judge::ids::ConnectionId;
 use lock_judge::scenario::AttemptStep;
 
 use super::{Held, Process, Task, Waiting};
+use crate::plan::steps;
 use crate::subject::{Now, Reply, ReplyValue, Subject};
 use crate::world::{ConnectionState, Due, Input, World};
 
@@ -69,12 +70,17 @@ impl Process {
         let Some(task) = self.tasks.iter().position(|task| task.client == attempt.client) else {
             return true;
         };
-        if attempt.number != self.tasks[task].attempts || reply.op != OpKind::Set {
+        let Some(step) = steps::replied(reply.op) else { return true };
+        let is_vote = reply.op == OpKind::Set;
+        if is_vote && attempt.number != self.tasks[task].attempts {
             return true;
         }
         let node = world.plan.node_at(world.network.connection(number).server);
-        if !self.reach(world, attempt, AttemptStep::Reply, Some(node)) {
+        if !self.reach(world, attempt, step, Some(node)) {
             return false;
+        }
+        if !is_vote {
+            return true;
         }
         let yes = reply.answer() == Answer::Yes;
         if yes
