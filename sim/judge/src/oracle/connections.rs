@@ -17,7 +17,14 @@ impl Facts {
         if !self.can_be(id.client, node) {
             return;
         }
-        let began_ns = if op == OpKind::Set { self.t1_before_stop_ns(id, node) } else { NEVER };
+        // A client may have prepared a command when its process was stopped.
+        let began_ns = match op {
+            OpKind::Set => self.t1_before_stop_ns(id, node),
+            OpKind::Extend | OpKind::Release => {
+                self.processes.stopped_until_now_ns(id.client, self.now_ns)
+            }
+            _ => NEVER,
+        };
         let connection = (self.setting.process(id.client), node);
         self.owed_answers.written(connection, (command, op), id, self.now_ns);
         for task in self.setting.tasks_with(id.client).iter() {

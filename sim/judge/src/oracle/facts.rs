@@ -7,6 +7,7 @@ use super::keys::Keys;
 use super::leases::{Attempt, Leases};
 use super::owed_answers::OwedAnswers;
 use super::processes::Processes;
+use super::pushes::Pushes;
 use super::reach::Reach;
 use super::setting::Setting;
 use super::verdict::{Blame, Blamed};
@@ -30,6 +31,7 @@ pub(super) struct Facts {
     pub reach: Reach,
     pub owed_answers: OwedAnswers,
     pub flushes: Flushes,
+    pub pushes: Pushes,
     /// Host whose wall clock expires the keys on each node: the node's master.
     masters: PerNode<HostId>,
     /// Time of the last restart of each node, or of the last failover to another master; 0 if there
@@ -78,6 +80,7 @@ impl Facts {
             reach,
             owed_answers: OwedAnswers::new(),
             flushes,
+            pushes: Pushes::new(scenario),
             masters: first_masters(),
             restarted_ns: PerNode::filled(0),
             next_command: CommandId(0),
@@ -102,6 +105,7 @@ impl Facts {
         self.reach.reset();
         self.owed_answers.reset(clients);
         self.flushes.reset();
+        self.pushes.reset();
         self.masters = first_masters();
         self.restarted_ns.first_mut(self.setting.nodes).fill(0);
         self.next_command = CommandId(0);

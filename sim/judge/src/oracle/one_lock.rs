@@ -122,6 +122,7 @@ impl OneLock {
             EventKind::FaultBegan { fault } => {
                 self.faults_begun.insert(fault);
                 self.facts.reach.fault_began(fault, self.facts.now_ns);
+                self.facts.pushes.fault_began(fault, self.facts.now_ns);
                 self.sound_refusal.fault_began();
                 self.tidy.reconsider_all(&self.facts);
             }

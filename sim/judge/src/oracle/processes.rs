@@ -9,13 +9,20 @@ use crate::ids::PerClient;
 struct Process {
     /// Start of the current stop; [`NEVER`] while the process runs.
     stopped_since_ns: u64,
+    /// Start of the last stop.
+    last_stop_ns: u64,
     continued_ns: u64,
     stopped_for_ns: u64,
     killed: bool,
 }
 
-const RUNNING: Process =
-    Process { stopped_since_ns: NEVER, continued_ns: 0, stopped_for_ns: 0, killed: false };
+const RUNNING: Process = Process {
+    stopped_since_ns: NEVER,
+    last_stop_ns: NEVER,
+    continued_ns: 0,
+    stopped_for_ns: 0,
+    killed: false,
+};
 
 /// State of the processes of all clients.
 #[derive(Clone, Debug)]
@@ -33,7 +40,7 @@ impl Processes {
 
     pub(super) fn stopped(&mut self, client: ClientId, at_ns: u64) {
         let process = &mut self.0[client];
-        process.stopped_since_ns = at_ns;
+        (process.stopped_since_ns, process.last_stop_ns) = (at_ns, at_ns);
     }
 
     pub(super) fn continued(&mut self, client: ClientId, at_ns: u64) {
@@ -58,6 +65,12 @@ impl Processes {
         let process = &self.0[client];
         let takes_none = process.killed || process.stopped_since_ns != NEVER;
         if takes_none { NEVER } else { process.continued_ns }
+    }
+
+    /// Returns the start of the stop that ends at `now_ns`; [`NEVER`] if none does.
+    pub(super) fn stopped_until_now_ns(&self, client: ClientId, now_ns: u64) -> u64 {
+        let process = &self.0[client];
+        if process.continued_ns == now_ns { process.last_stop_ns } else { NEVER }
     }
 
     /// Returns the total time for which the process has been stopped.

@@ -138,11 +138,14 @@ fn denies_a_key(facts: &Facts, (id, attempt): (AttemptId, &Attempt), possible: N
     })
 }
 
-/// Returns since when `node` could have confirmed that it has the key of `id`; [`NEVER`] if it cannot.
+/// Returns since when `node` could have confirmed that it has the key of `id`, without a push that puts
+/// this in doubt; [`NEVER`] if it cannot.
 fn confirms_since_ns(facts: &Facts, (id, attempt): (AttemptId, &Attempt), node: NodeId) -> u64 {
     let can_confirm = facts.setting.hears(id.client) && facts.setting.steady;
     if !can_confirm {
         return NEVER;
     }
-    answers_since_ns(facts, id.client, node).max(kept_since_ns(facts, id, attempt, node))
+    let pushed_ns = facts.pushes.last_ns(node);
+    let kept_ns = kept_since_ns(facts, id, attempt, node);
+    answers_since_ns(facts, id.client, node).max(kept_ns).max(pushed_ns)
 }

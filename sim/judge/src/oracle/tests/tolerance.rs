@@ -7,7 +7,7 @@ mod nodes;
 
 use super::tale::{C1, C1_AGAIN, C2, MS, PROBE, Tale, host, node};
 use crate::history::{
-    Answer, AttemptId, ClockKind, EventKind, FaultId, OpKind, Settlement, Writer,
+    Answer, AttemptId, ClockKind, EventKind, FaultId, KeyEnd, OpKind, Settlement, Writer,
 };
 use crate::oracle::Judgement;
 use crate::scenario::Property::FaultTolerant;

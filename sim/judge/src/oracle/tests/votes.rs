@@ -55,6 +55,21 @@ fn a_key_that_is_there_is_confirmed_again() {
 }
 
 #[test]
+fn each_push_of_a_node_puts_its_key_in_doubt_again() {
+    let doubted = |pushing, ms| {
+        let mut tale = Tale::new();
+        tale.with_fault(&format!("flush = {{ host = '{pushing}', database = 3 }}"));
+        tale.acquires(C1, "ABCDE").at(510).knows(C1, "ABCDE", "ABCDE");
+        tale.at(600).knows(C1, "ABCD", "ABCDE");
+        tale.at(700).tell(EventKind::FaultBegan { fault: FaultId(0) });
+        tale.at(ms).releases(C1).finds(SoundVotes)
+    };
+    assert_eq!(doubted('E', 1_974), Judgement::Holds);
+    assert!(doubted('E', 1_975).is_violated());
+    assert!(doubted('D', 1_875).is_violated());
+}
+
+#[test]
 fn a_client_without_answers_confirms_no_vote() {
     let mut tale = Tale::new();
     tale.scenario.clients[0].deaf = true;

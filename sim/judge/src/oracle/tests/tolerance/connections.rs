@@ -56,6 +56,27 @@ fn a_stop_before_the_write_uses_up_the_patience() {
     assert!(!stopped_for(60_000).is_violated());
 }
 
+/// So does a stop between the release and its writing.
+#[test]
+fn a_stop_before_a_release_is_written_uses_up_the_patience() {
+    let stopped_for = |ms: u64| {
+        let mut tale = Tale::new();
+        tale.acquires(C1, "ABC").tell(EventKind::ReleaseCalled { attempt: C1 });
+        tale.stops(C1).ends_key(C1, "ABC", KeyEnd::Evicted, Writer::Nobody);
+        tale.at(2 + ms).continues(C1);
+        for at in ['A', 'B', 'C'] {
+            tale.writes(C1, at, OpKind::Release);
+        }
+        tale.begins(C1_AGAIN);
+        for at in ['A', 'B', 'C'] {
+            tale.writes(C1_AGAIN, at, OpKind::Set);
+        }
+        tale.settles(C1_AGAIN, Settlement::TooFewNodes).finds(FaultTolerant)
+    };
+    assert!(stopped_for(499).is_violated());
+    assert!(!stopped_for(500).is_violated());
+}
+
 #[test]
 fn an_answer_lost_behind_a_proxy_excuses_the_next_ones() {
     let fails_at = |ms, hidden| {
