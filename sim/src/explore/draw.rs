@@ -3,17 +3,20 @@
 mod clients;
 mod cluster;
 mod faults;
+mod overtaking;
 mod resources;
 
 use std::collections::BTreeMap;
 
 use lock_judge::scenario::{
-    Cluster, CountRange, Expectations, Lock, OURS, Run, Scenario, SeedRange, Span, SpanRange, Store,
+    At, Cluster, CountRange, Expectations, Lock, OURS, Run, Scenario, SeedRange, Span, SpanRange,
+    Store,
 };
 use serde::{Deserialize, Serialize};
 
 use super::assumptions::{Assumption, Assumptions};
 use super::dice::Dice;
+use crate::plan::steps;
 use crate::search::Engine;
 
 /// Shortest node timeout on the engine `turmoil`, whose messages take a millisecond each way.
@@ -151,10 +154,14 @@ impl Sketch {
 
     /// Takes away what the engine `turmoil` cannot play of the lock and its clients.
     fn suit_turmoil(&mut self) {
-        let Scenario { lock, cluster, clients, .. } = &mut self.plan;
+        let Scenario { lock, cluster, clients, faults, .. } = &mut self.plan;
         lock.plain_extensions = cluster.server.extends_plainly();
         lock.node_timeout = lock.node_timeout.max(TIMEOUT_OF_TURMOIL);
         clients.iter_mut().for_each(|client| client.deaf = false);
+        faults.retain(|fault| match &fault.at {
+            At::Point(point) => steps::is_seen_by_turmoil(point.before),
+            At::Time(_) => true,
+        });
     }
 
     fn may_break(&self, assumption: Assumption) -> bool {

@@ -21,7 +21,7 @@ const BREAKING: [(&str, Assumption); 3] =
 /// Probabilities of a fault that may not happen.
 const CHANCES: [Chance; 3] = [Chance::percent(10), Chance::percent(50), Chance::percent(90)];
 
-const POINTS: [AttemptStep; 8] = [
+const POINTS: [AttemptStep; 16] = [
     AttemptStep::T1,
     AttemptStep::Write,
     AttemptStep::Execute,
@@ -30,6 +30,14 @@ const POINTS: [AttemptStep; 8] = [
     AttemptStep::Deliver,
     AttemptStep::Check,
     AttemptStep::Enter,
+    AttemptStep::ExtendWrite,
+    AttemptStep::ExtendExecute,
+    AttemptStep::ExtendReply,
+    AttemptStep::ReleaseWrite,
+    AttemptStep::ReleaseExecute,
+    AttemptStep::ReleaseReply,
+    AttemptStep::StoreWrite,
+    AttemptStep::StoreExecute,
 ];
 
 impl Sketch {
@@ -53,7 +61,9 @@ impl Sketch {
         let count = if kinds.is_empty() { 0 } else { self.dice.below(FAULTS_MAX + 1) };
         for number in 0..count {
             let name = self.dice.pick(&kinds);
-            if let Some(kind) = self.kind(name) {
+            if name == "partition" && self.dice.percent(15) {
+                self.overtaken(number);
+            } else if let Some(kind) = self.kind(name) {
                 let slow = self.slow_before(&kind);
                 self.fault(format!("{name}-{}", number + 1), kind);
                 self.end_with_the_last(slow, format!("slow-{}", number + 1));
@@ -79,7 +89,10 @@ impl Sketch {
         };
         let length = has_end.then_some(length);
         let (mut until, mut lasts, mut again) = (None, None, None);
-        let at = if self.dice.percent(15) && self.may_come_again(&kind, has_end) {
+        let at = if is_only_pushed(&kind) && self.dice.percent(40) {
+            again = Some(self.storm());
+            self.begin()
+        } else if self.dice.percent(15) && self.may_come_again(&kind, has_end) {
             lasts = length.map(SpanRange::exactly);
             again = Some(self.again(&kind, length));
             self.begin()
@@ -100,40 +113,6 @@ impl Sketch {
             // The fault's rate is too much on top of the clock's usual one.
             self.plan.faults.pop();
         }
-    }
-
-    /// Returns a delay of the messages that a reset leaves on the wire; perhaps none.
-    fn slow_before(&mut self, kind: &FaultKind) -> Option<Delay> {
-        let FaultKind::Partition(Partition { between, lost: Lost::Reset, .. }) = kind else {
-            return None;
-        };
-        if self.dice.percent(50) {
-            return None;
-        }
-        let is_client = |names: &[String]| self.plan.clients.iter().any(|it| it.id == names[0]);
-        let [one, other] = between.clone();
-        let (from, to) = if is_client(&one) { (one, other) } else { (other, one) };
-        let by = SpanRange::exactly(self.dice.length(Span::from_ms(1), self.ttls(20)));
-        Some(Delay { from, to, by, only: self.dice.pick(&[None, Some(Message::Set)]) })
-    }
-
-    /// Adds a delay that ends when the last fault begins, if that has a time: later messages are fast.
-    fn end_with_the_last(&mut self, delay: Option<Delay>, id: String) {
-        let (Some(delay), Some(last)) = (delay, self.plan.faults.last()) else { return };
-        let At::Time(SpanRange { min: until, .. }) = last.at else { return };
-        let length = self.dice.length(Span::from_ms(1), self.ttls(10));
-        let at = At::Time(SpanRange::exactly(Span(until.0.saturating_sub(length.0))));
-        self.plan.faults.push(Fault {
-            id,
-            at,
-            until: Some(until),
-            lasts: None,
-            every: None,
-            times: None,
-            chance: Chance::CERTAIN,
-            enabled: true,
-            kind: FaultKind::Delay(delay),
-        });
     }
 
     /// Returns a time at which a fault begins, or a range of them.
@@ -163,18 +142,24 @@ impl Sketch {
         (SpanRange { min, max }, self.counts(2, 5))
     }
 
-    fn point(&mut self) -> AttemptPoint {
-        let before = self.dice.pick(&POINTS);
-        let is_granted =
-            matches!(before, AttemptStep::Deliver | AttemptStep::Check | AttemptStep::Enter);
-        let attempt = match self.dice.below(3) {
-            0 if is_granted => WhichAttempt::Granted,
+    /// Returns the interval and the number of pushes that come in a row, although nothing changes.
+    fn storm(&mut self) -> (SpanRange, CountRange) {
+        (self.lengths(Span::from_ms(1), Span::from_ms(100)), self.counts(5, 100))
+    }
+
+    /// Returns the attempt at whose step `before` a fault begins.
+    pub(super) fn which_attempt(&mut self, before: AttemptStep) -> WhichAttempt {
+        match self.dice.below(3) {
+            0 if before.follows_grant() => WhichAttempt::Granted,
             1 => WhichAttempt::Nth(self.dice.between(1, 4) as u16),
             _ => WhichAttempt::Any,
-        };
-        let is_of_a_node =
-            matches!(before, AttemptStep::Write | AttemptStep::Execute | AttemptStep::Reply);
-        let node = is_of_a_node && self.dice.percent(50);
+        }
+    }
+
+    fn point(&mut self) -> AttemptPoint {
+        let before = self.dice.pick(&POINTS);
+        let attempt = self.which_attempt(before);
+        let node = before.has_node() && self.dice.percent(50);
         let (clients, nodes) = (self.names_of_clients(), self.names_of_nodes());
         let node = node.then(|| self.dice.pick(&nodes));
         let client = self.dice.pick(&clients);
@@ -354,3 +339,12 @@ const NO_RESTART: Restarting = Restarting {
     behind_a_proxy: false,
     replaced: false,
 };
+
+/// Returns true for a fault of which clients only hear, as if keys had changed.
+fn is_only_pushed(kind: &FaultKind) -> bool {
+    match kind {
+        FaultKind::SpuriousPush(_) => true,
+        FaultKind::Flush(flush) => flush.database.is_some_and(|it| it != 0),
+        _ => false,
+    }
+}
