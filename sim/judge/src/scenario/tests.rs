@@ -246,7 +246,13 @@ fn a_setting_that_is_wrong_is_shown_as_it_was_given() {
     let said = |setting: &str| {
         cases_of("clock-jump.toml", CLOCK_JUMP, &[setting]).unwrap_err().0[0].to_string()
     };
-    let settings = ["lock.ttl=0s", "lock.tll=5s", "fault.jmp.at=5s", "cluster.nodes=[1"];
+    let settings = [
+        "lock.ttl=0s",
+        "lock.tll=5s",
+        "fault.jmp.at=5s",
+        "cluster.nodes=[1",
+        "cluster.replica.R.id=S",
+    ];
     insta::assert_snapshot!(settings.map(said).join("\n\n"));
 }
 

@@ -19,6 +19,10 @@ pub(super) type Value<'t> = Spanned<DeValue<'t>>;
 /// can create.
 const DEPTH_MAX: usize = 16;
 
+/// Paths of the lists whose items are tables, and how a file begins an item.
+const LISTS: [(&str, &str); 3] =
+    [("client", "[[client]]"), ("cluster.replica", "[[cluster.replica]]"), ("fault", "[[fault]]")];
+
 /// A file as a tree.
 #[derive(Clone, Debug)]
 pub(super) struct Tree<'t> {
@@ -154,6 +158,14 @@ fn enter<'a, 't>(
     }
     match at.get_mut() {
         DeValue::Table(table) => {
+            let path = if walked.is_empty() { segment } else { &format!("{walked}.{segment}") };
+            if let Some((_, item)) = LISTS.iter().find(|(list, _)| *list == path)
+                && !table.contains_key(segment)
+            {
+                let message = format!("the scenario has no `{path}`");
+                let help = Some(format!("`{item}` in the file adds one"));
+                return Err(NoSuchPlace { message, help });
+            }
             let blank = || Spanned::new(span.clone(), DeValue::Table(DeTable::new()));
             Ok(table.entry(key(segment, span.clone())).or_insert_with(blank))
         }

@@ -1,6 +1,10 @@
 //! The details that an author gives for each kind of fault.
 
-use serde::{Deserialize, Serialize};
+use core::fmt;
+
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::hosts::HostNames;
 use crate::scenario::span::{SignedSpanRange, Span, SpanRange};
@@ -136,6 +140,7 @@ pub struct Demotion {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Partition {
     /// The two groups; clients, nodes, replicas or `store`.
+    #[serde(deserialize_with = "groups")]
     pub between: [Vec<String>; 2],
     /// Block only messages from the first group to the second.
     #[serde(default)]
@@ -143,6 +148,34 @@ pub struct Partition {
     /// Effect on the blocked messages and their connections.
     #[serde(default)]
     pub lost: Lost,
+}
+
+/// Reads two groups of hosts. The message about anything else shows two groups.
+fn groups<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[Vec<String>; 2], D::Error> {
+    struct Group(Vec<String>);
+
+    struct GroupVisitor;
+
+    impl<'de> Visitor<'de> for GroupVisitor {
+        type Value = Group;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("two lists of hosts, such as `[[\"c1\"], [\"A\", \"B\"]]`")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, names: A) -> Result<Group, A::Error> {
+            Vec::deserialize(SeqAccessDeserializer::new(names)).map(Group)
+        }
+    }
+
+    impl<'de> Deserialize<'de> for Group {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            deserializer.deserialize_seq(GroupVisitor)
+        }
+    }
+
+    let [one, other] = <[Group; 2]>::deserialize(deserializer)?;
+    Ok([one.0, other.0])
 }
 
 /// Effect of a partition on the connections across it.
