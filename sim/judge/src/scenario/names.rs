@@ -27,7 +27,8 @@ pub fn slug(title: &str) -> String {
     slug
 }
 
-/// Returns the name in `known` that is most similar to `given`, if one is similar enough.
+/// Returns the name in `known` that is most similar to `given`, if one is similar enough. Of several,
+/// one of the same length: `c1` for `c9`, not `C`.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // The distance takes quadratic time in the length, and no valid name is this long.
     if given.len() > 4 * NAME_MAX {
@@ -35,10 +36,11 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
     }
     let lower = given.to_lowercase();
     let distance = |name: &str| strsim::damerau_levenshtein(&lower, &name.to_lowercase());
-    let best = known.into_iter().map(|name| (distance(name), name)).min()?;
+    let longer = |name: &str| name.len().abs_diff(given.len());
+    let best = known.into_iter().map(|name| (distance(name), longer(name), name)).min()?;
     let length = given.chars().count();
     let alike = best.0 <= 1.max(length / 3) && best.0 < length;
-    alike.then_some(best.1)
+    alike.then_some(best.2)
 }
 
 /// Returns a sentence that suggests the nearest name, or else lists all names if they are few.
@@ -74,6 +76,7 @@ mod tests {
     fn the_nearest_name_is_offered_and_a_far_one_is_not() {
         assert_eq!(nearest("redlok", subject_names()), Some("redlock"));
         assert_eq!(nearest("C1", ["c1", "c2"]), Some("c1"));
+        assert_eq!(nearest("c9", ["A", "C", "c1", "c2"]), Some("c1"));
         assert_eq!(nearest("zookeeper", subject_names()), None);
         assert_eq!(nearest("F", ["A", "B"]), None);
         assert_eq!(nearest("x", []), None);

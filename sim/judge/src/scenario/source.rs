@@ -136,6 +136,9 @@ impl<'t> Source<'t> {
         let mut quoted = message.split('`').skip(1).step_by(2);
         let help = quoted.next().and_then(|given| super::names::nearest(given, quoted));
         let help = help.map(|name| format!("did you mean `{name}`?"));
+        let missing = message.strip_prefix("missing field `").and_then(|it| it.strip_suffix('`'));
+        let help = help.or_else(|| missing.map(example));
+        let title = title.replace("missing field", "missing key");
         self.problem_at(error.span().unwrap_or(0..0), &title, &expected, help.as_deref())
     }
 
@@ -154,6 +157,17 @@ impl<'t> Source<'t> {
         help: Option<&str>,
     ) -> Problem {
         self.problem_at(span, message, "", help)
+    }
+}
+
+/// Returns help for a key that is missing.
+fn example(key: &str) -> String {
+    match key {
+        "at" => String::from("the start of a fault, such as `at = \"250ms\"`"),
+        "by" => String::from("a time, such as `by = \"500ms\"`"),
+        "host" => String::from("the name of a host, such as `host = \"A\"`"),
+        "id" => String::from("a name, such as `id = \"c1\"`"),
+        _ => format!("add `{key} = …`"),
     }
 }
 

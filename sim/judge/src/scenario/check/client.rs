@@ -39,11 +39,8 @@ impl Check<'_> {
     pub(super) fn clients(&mut self) {
         let clients = &self.scenario.clients;
         if clients.is_empty() {
-            self.wrong(
-                "client",
-                "the scenario has no client",
-                "expected at least one `[[client]]`",
-            );
+            let expected = "expected at least one `[[client]]`";
+            self.wrong("client", "the scenario has no client", expected);
         }
         if clients.len() > CLIENTS_MAX {
             let message = format!("{} clients are too many", clients.len());
@@ -66,8 +63,8 @@ impl Check<'_> {
             if let Some(ttl) = client.ttl {
                 self.ttl(&format!("{at}.ttl"), ttl);
             }
-            // The steps of a worker are not known here; it may have none.
-            if client.subject != WORKER || !client.steps.is_empty() {
+            // A worker's steps are unknown here; a misspelt subject may mean a worker.
+            if subjects::subject(&client.subject).is_some() || !client.steps.is_empty() {
                 self.steps(&at, &client.steps);
             }
             self.keep_alive(&at, client);
@@ -81,8 +78,9 @@ impl Check<'_> {
         if client.subject != WORKER && subject.is_none() {
             let message = format!("unknown subject `{}`", client.subject);
             let table = "the table of subjects in `scenarios/README.md` has the names";
-            let help = names::suggestion(&client.subject, subjects::subject_names());
-            let (at, help) = (format!("{at}.subject"), help.or_else(|| Some(table.to_owned())));
+            let known = subjects::subject_names().chain([WORKER]);
+            let help = names::suggestion(&client.subject, known);
+            let (at, help) = (format!("{at}.subject"), help.or(Some(table.to_owned())));
             self.wrong(&at, &message, "expected the name of a lock client").help = help;
         }
         if subject.is_some_and(|it| it.owns_connections) && client.connections.is_some() {

@@ -26,6 +26,10 @@ pub(super) const MISTAKES: &[(&str, &str)] = &[
     ("id = \"jump\"", "id = \"c1-sees-abc\""),
     ("\"E\"]\nnetwork", "\"D\"]\nnetwork"),
     ("id    = \"c1\"", "id    = \"c1\"\nsubject = \"redlock-litteral\""),
+    (
+        "id    = \"c1\"\nsteps = [ { at = \"0s\", acquire = {} }, { hold = \"until-deadline\" }, { release = {} } ]",
+        "id    = \"c1\"\nsubject = \"wroker\"",
+    ),
     ("id    = \"c1\"", "id    = \"c1\"\nconnections = \"pooled\""),
     ("id    = \"c1\"", "id    = \"c1\"\nsubject = \"php-redlock\"\nconnections = \"pooled\""),
     // Numbers.
@@ -77,6 +81,10 @@ pub(super) const MISTAKES: &[(&str, &str)] = &[
     ("clock-jump = { host = \"C\", by = \"10s\" }", "stall = { host = \"c1\" }"),
     ("host = \"C\"", "host = \"F\""),
     ("by = \"10s\"", "by = \"0s\""),
+    (", by = \"10s\"", ""),
+    ("at = \"1s\"\n", ""),
+    ("host = \"C\"", "host = \"c9\""),
+    ("[[\"c1\"], [\"D\", \"E\"]]", "[\"c1\", \"D\"]"),
     ("[[\"c1\"], [\"D\", \"E\"]]", "[[\"c1\"], []]"),
     ("[[\"c1\"], [\"D\", \"E\"]]", "[[\"c1\"], [\"D\", \"c1\"]]"),
     // Repetition and chance.
