@@ -105,6 +105,14 @@ pub enum Refusal {
     },
     /// The runtime cannot start its threads.
     #[error("cannot start: {0}")]
+    /// The observer's listening socket cannot be opened.
+    #[error("cannot listen at {address} for the observer: {error}")]
+    ObserverPort {
+        /// The address.
+        address: SocketAddr,
+        /// The system's error.
+        error: io::Error,
+    },
     Runtime(#[from] io::Error),
 }
 
@@ -150,7 +158,10 @@ impl Fleet {
             listen(port).map(|(door, address)| (Network::Kernel, door, address))
         };
         let (world, doors) = start::build(setup, plan, clock, RunMark::unique(), on_loopback)?;
-        let (door, observer) = listen(setup.observer_port)?;
+        let (door, observer) = listen(setup.observer_port).map_err(|refusal| match refusal {
+            Refusal::Port { address, error } => Refusal::ObserverPort { address, error },
+            other => other,
+        })?;
         runtime.block_on(start::begin(&world, doors));
         runtime.spawn(observer::accept(Arc::clone(&world), door));
         drop(guard);

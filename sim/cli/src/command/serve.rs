@@ -123,6 +123,10 @@ pub(super) fn refused(refusal: Refusal) -> Stop {
         Refusal::Port { .. } => {
             (Exit::Usage, "\n  = help: `--base-port` chooses other ports; 0 means any free ports")
         }
+        Refusal::ObserverPort { .. } => (
+            Exit::Usage,
+            "\n  = help: `--observer-port` chooses another port; 0 means any free port",
+        ),
         Refusal::Runtime(_) => (Exit::Internal, ""),
     };
     Stop { exit, message: format!("error: {refusal}{help}") }
@@ -242,6 +246,14 @@ mod tests {
         assert_eq!(stop.exit, Exit::Usage);
         assert!(
             stop.message.contains("help: `--base-port` chooses other ports"),
+            "{}",
+            stop.message
+        );
+        let error = std::io::ErrorKind::AddrInUse.into();
+        let stop = refused(Refusal::ObserverPort { address, error });
+        assert_eq!(stop.exit, Exit::Usage);
+        assert!(
+            stop.message.contains("help: `--observer-port` chooses another port"),
             "{}",
             stop.message
         );
