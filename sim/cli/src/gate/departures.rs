@@ -33,8 +33,17 @@ impl Departure {
 
     /// Adds what was observed with another seed.
     fn absorb(&mut self, other: Self) {
-        if self.observed != other.observed {
-            self.observed = String::from("sometimes");
+        match self.about == WHOLE {
+            true if !self.observed.contains(&other.observed) => {
+                // Reasons differ by seed, so the first ones stand for all.
+                let others = "; other seeds: other reasons";
+                self.observed.truncate(self.observed.trim_end_matches(others).len());
+                self.observed += others;
+            }
+            false if self.observed != other.observed => {
+                self.observed = String::from("sometimes");
+            }
+            _ => {}
         }
         self.blame.extend(other.blame);
         self.blame.sort();
@@ -100,6 +109,30 @@ pub(super) fn of_case(case: &CaseReport) -> Vec<Departure> {
     // Their values change with every change of the client.
     let quantities = case.quantities.iter().filter(|(_, it)| !it.failures.is_empty());
     let quantities = quantities.map(|(it, _)| departure(it.name(), "out of bounds", Vec::new()));
-    let whole = case.failures.iter().map(|failure| departure(WHOLE, failure, Vec::new()));
+    let whole = (!case.failures.is_empty()).then(|| case.failures.join("; "));
+    let whole = whole.map(|failures| departure(WHOLE, &failures, Vec::new()));
     properties.chain(quantities).chain(whole).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reasons_of_a_whole_run_are_those_of_the_first_seed() {
+        let whole = |observed: &str| Departure {
+            case: String::from("one on serve"),
+            about: String::from(WHOLE),
+            observed: observed.to_owned(),
+            blame: Vec::new(),
+        };
+        let mut departure = whole("c1 crashed; no fault began");
+        departure.absorb(whole("c1 crashed; no fault began"));
+        assert_eq!(departure.to_string(), "one on serve  run c1 crashed; no fault began");
+        for other in ["c2 crashed", "c3 crashed"] {
+            departure.absorb(whole(other));
+            let told = "one on serve  run c1 crashed; no fault began; other seeds: other reasons";
+            assert_eq!(departure.to_string(), told);
+        }
+    }
 }
