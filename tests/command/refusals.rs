@@ -60,6 +60,35 @@ error: the scenario is named `clock-jump`, but its file `jump`
 }
 
 #[test]
+fn the_example_of_show_makes_a_file_that_runs() {
+    let folder = folder("show", &[("clock-jump.toml", GOOD)]);
+    let help = redlock_sim(&folder, &["show", "--help"]).code(0).get_output().stdout.clone();
+    let help = String::from_utf8(help).unwrap();
+    let (_, behind) = help.split_once("redlock-sim show node-clock-jump > ").unwrap();
+    let copy = behind.split_whitespace().next().unwrap();
+    fs::write(folder.join(copy), crate::NODE_CLOCK_JUMP).unwrap();
+    redlock_sim(&folder, &["run", &format!("./{copy}"), "--seeds", "0..2"]).code(0);
+}
+
+#[test]
+fn a_file_that_is_no_history_is_told_from_one() {
+    let folder = folder("no-history", &[("clock-jump.toml", GOOD)]);
+    redlock_sim(&folder, &["run", "--seeds", "0..2"]).code(0);
+    for (file, said) in [
+        (
+            "nofile",
+            "error: there is no file nofile\n  = help: histories are the files `*.jsonl.gz`",
+        ),
+        ("scenarios/clock-jump.toml", "error: scenarios/clock-jump.toml is no history: "),
+        ("reports/results.json", "error: reports/results.json is a file of results, not a history"),
+    ] {
+        let output = redlock_sim(&folder, &["check", file]).code(2).get_output().stderr.clone();
+        let text = String::from_utf8(output).unwrap();
+        assert!(text.starts_with(said) && text.contains("= help: histories are"), "{text}");
+    }
+}
+
+#[test]
 fn a_wrong_setting_is_pointed_at_and_nothing_is_written() {
     let folder = folder("setting", &[("clock-jump.toml", GOOD)]);
     let said = redlock_sim(&folder, &["run", "clock-jump", "--set", "lock.ttl=0s"]).code(2);
@@ -123,7 +152,8 @@ error: no scenario has the tag `nothing` (./scenarios)
         redlock_sim(&folder, arguments).code(2);
     }
     redlock_sim(&folder, &["check", "nothing.jsonl.gz"]).code(2).stderr_eq(str![[r#"
-nothing.jsonl.gz: cannot be read: No such file or directory (os error 2)
+error: there is no file nothing.jsonl.gz
+  = help: histories are the files `*.jsonl.gz` that a run stores, such as [..]
 
 "#]]);
     redlock_sim(&folder, &["gate"]).code(2).stderr_eq(str![[r#"

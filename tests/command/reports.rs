@@ -152,18 +152,19 @@ fn a_truncated_or_foreign_history_is_refused_with_its_line() {
     fs::write(folder.join("truncated.jsonl"), head).unwrap();
     fs::write(folder.join("foreign.jsonl"), GOOD).unwrap();
     redlock_sim(&folder, &["check", "truncated.jsonl"]).code(2).stderr_eq(str![[r#"
-truncated.jsonl:[..]: [..]the file is truncated
+error: truncated.jsonl:[..]: [..]the file is truncated
 
 "#]]);
     redlock_sim(&folder, &["check", "foreign.jsonl"]).code(2).stderr_eq(str![[r#"
-foreign.jsonl:1: expected the header of a stored history: [..]
+error: foreign.jsonl is no history: [..]
+  = help: histories are the files `*.jsonl.gz` that a run stores, such as [..]
 
 "#]]);
     let spoilt = text.replacen("\"ttl\":\"10s\"", "\"ttl\":\"0s\"", 1);
     assert_ne!(spoilt, text);
     fs::write(folder.join("spoilt.jsonl"), spoilt).unwrap();
     redlock_sim(&folder, &["check", "spoilt.jsonl"]).code(2).stderr_eq(str![[r#"
-spoilt.jsonl:1: [..]`lock.ttl`: the duration is zero: expected more than 0
+error: spoilt.jsonl:1: [..]`lock.ttl`: the duration is zero: expected more than 0
 
 "#]]);
 }

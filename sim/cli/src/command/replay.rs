@@ -1,5 +1,6 @@
 //! `replay` and `check`: reports one run in full.
 
+use std::io;
 use std::path::Path;
 
 use lock_judge::history::Event;
@@ -15,7 +16,7 @@ use super::exit::{Exit, Stop};
 use super::lines;
 use super::say::{emit_result, say};
 use super::select::{self, Selected};
-use crate::report;
+use crate::report::{self, Results};
 
 /// Replays one run and reports what happened. Plays it twice, to detect nondeterminism.
 pub(super) fn replay(arguments: &Replay) -> Result<Exit, Stop> {
@@ -56,7 +57,7 @@ pub(super) fn replay(arguments: &Replay) -> Result<Exit, Stop> {
 /// Judges a stored history again.
 pub(super) fn check(arguments: &Check) -> Result<Exit, Stop> {
     let path = &arguments.file;
-    let stored = file::read_path(path).map_err(Stop::usage)?;
+    let stored = file::read_path(path).map_err(|error| unreadable(path, &error))?;
     let file::Header { case, engine, seed, .. } = &stored.header;
     let result = judged(path, &stored)?;
     let exit = Exit::of(&result);
@@ -73,19 +74,37 @@ pub(super) fn check(arguments: &Check) -> Result<Exit, Stop> {
     Ok(exit)
 }
 
+/// Names the file `path`, which is no history, and where histories are.
+pub(super) fn unreadable(path: &Path, error: &file::ReadError) -> Stop {
+    let name = path.display();
+    let message = match &error.problem {
+        file::Problem::Io(io) if io.kind() == io::ErrorKind::NotFound => {
+            format!("there is no file {name}")
+        }
+        _ if Results::read(path).is_ok() => {
+            format!("{name} is a file of results, not a history")
+        }
+        file::Problem::Header(why) => format!("{name} is no history: {why}"),
+        _ => return Stop::usage(format!("error: {error}")),
+    };
+    let help = "histories are the files `*.jsonl.gz` that a run stores, such as \
+                `reports/SCENARIO/base.0.jsonl.gz`";
+    Stop::usage(format!("error: {message}\n  = help: {help}"))
+}
+
 /// Judges the history in the file `path`.
 pub(super) fn judged(path: &Path, stored: &file::Stored) -> Result<CaseResult, Stop> {
     let file::Header { case, engine, seed, .. } = &stored.header;
     if let Some(complaint) = scenario::complaints(&case.scenario).first() {
         let scenario::Complaint { place, message, expected, .. } = complaint;
         let place = format!("{}:1: the scenario's `{place}`", path.display());
-        return Err(Stop::usage(format!("{place}: {message}: {expected}")));
+        return Err(Stop::usage(format!("error: {place}: {message}: {expected}")));
     }
     let (engine, unjudged) = if engine == serve::ENGINE {
         (serve::ENGINE, serve::unjudged())
     } else {
         let known: Result<Engine, String> = engine.parse();
-        let named = |error| Stop::usage(format!("{}:1: {error}", path.display()));
+        let named = |error| Stop::usage(format!("error: {}:1: {error}", path.display()));
         (known.map_err(named)?.name(), Vec::new())
     };
     let mut oracle = Oracle::new(&case.scenario, &unjudged);

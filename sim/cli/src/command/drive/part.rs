@@ -16,7 +16,7 @@ use super::{Cases, Job, Session, Skipped};
 use crate::command::arguments::{Drive, Merge};
 use crate::command::exit::{Exit, Stop};
 use crate::command::progress;
-use crate::command::replay::judged;
+use crate::command::replay::{self, judged};
 use crate::command::select::Selected;
 use crate::command::sums::{self, unreadable};
 use crate::shard::{Kind, Shard};
@@ -125,7 +125,7 @@ fn driven(job: &Job, run: Run, (from, out): (&Path, &Path)) -> Result<Driven, St
     let case = &job.selected.case;
     let Run { seed, history, is_cut_short, incomplete, notes, .. } = run;
     let path = from.join(history);
-    let stored = file::read_path(&path).map_err(Stop::usage)?;
+    let stored = file::read_path(&path).map_err(|error| replay::unreadable(&path, &error))?;
     let mut result = judged(&path, &stored)?;
     note(&mut result, is_cut_short, incomplete);
     for client in &case.scenario.clients {
