@@ -330,7 +330,7 @@ pub(super) struct Amount {
 /// Format of what is printed on standard output.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(super) struct Messages {
-    /// Format of the output: text for people, or a JSON object a line
+    /// Format of the output: text for people, or one JSON object per line
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(super) message_format: MessageFormat,
 }
@@ -341,7 +341,7 @@ pub(super) enum MessageFormat {
     /// Text for people
     #[default]
     Human,
-    /// A JSON object a line
+    /// One JSON object per line
     Json,
 }
 

@@ -51,7 +51,7 @@ Examples:
 pub(super) const SHOW_EXAMPLES: &str = "\
 Examples:
   redlock-sim show node-clock-jump
-  redlock-sim show node-clock-jump > my-own.toml    a copy, to be changed";
+  redlock-sim show node-clock-jump > node-clock-jump.toml    a copy, to be changed";
 
 pub(super) const GATE_EXAMPLES: &str = "\
 Exit codes:

@@ -1,6 +1,6 @@
 // A worker for `redlock-sim drive`: locks with a small Redlock, and reports to the observer.
 //
-// Go's standard library is enough. To judge your own client, replace the type `Redlock` by calls to
+// Go's standard library is enough. To judge your own client, replace the type `Redlock` with calls to
 // it; keep `observer` and `main`.
 package main
 

@@ -1,6 +1,6 @@
 // A worker for `redlock-sim drive`: locks with a small Redlock, and reports to the observer.
 //
-// Node alone is enough. To judge your own client, replace the class `Redlock` by calls to it; keep
+// Node alone is enough. To judge your own client, replace the class `Redlock` with calls to it; keep
 // `Observer` and `main`.
 'use strict';
 

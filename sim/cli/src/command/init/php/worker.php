@@ -1,7 +1,7 @@
 <?php
 // A worker for `redlock-sim drive`: locks with a small Redlock, and reports to the observer.
 //
-// PHP 8.1 alone is enough. To judge your own client, replace the class `Redlock` by calls to it; keep
+// PHP 8.1 alone is enough. To judge your own client, replace the class `Redlock` with calls to it; keep
 // `Observer` and `main`.
 
 declare(strict_types=1);

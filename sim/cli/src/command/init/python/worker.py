@@ -1,6 +1,6 @@
 """A worker for `redlock-sim drive`: locks with a small Redlock, and reports to the observer.
 
-Python's standard library is enough. To judge your own client, replace the class `Redlock` by calls to
+Python's standard library is enough. To judge your own client, replace the class `Redlock` with calls to
 it; keep `Observer` and `main`.
 """
 

@@ -2,7 +2,7 @@
 
 # A worker for `redlock-sim drive`: locks with a small Redlock, and reports to the observer.
 #
-# Ruby's standard library is enough. To judge your own client, replace the class `Redlock` by calls to
+# Ruby's standard library is enough. To judge your own client, replace the class `Redlock` with calls to
 # it; keep `Observer` and `main`.
 
 require 'securerandom'

@@ -1,6 +1,6 @@
 //! A worker for `redlock-sim drive`: locks with a small Redlock, and reports to the observer.
 //!
-//! Rust's standard library is enough. To judge your own client, replace `Redlock` by calls to it;
+//! Rust's standard library is enough. To judge your own client, replace `Redlock` with calls to it;
 //! keep `Observer` and `main`.
 
 use std::env;
