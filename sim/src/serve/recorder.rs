@@ -39,6 +39,8 @@ pub(super) struct Recorder {
     resource: String,
     /// True if the first command about the lock starts the scenario.
     starts_itself: bool,
+    /// Clients of the scenario, if nobody else may be a worker.
+    only_clients: Option<Vec<String>>,
     /// Notified when the scenario starts.
     pub(super) started: Notify,
     pub(super) points: Points,
@@ -75,8 +77,12 @@ pub(super) struct Peer {
 }
 
 /// Reason for rejecting a worker's report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Disbelief {
+    #[error(
+        "ERR `{name}` is no client of this scenario: a worker's name is in DRIVE_CLIENT, here {clients}"
+    )]
+    Stranger { name: String, clients: String },
     #[error(
         "ERR this run locks another resource: see `resource` in the first lines of `serve`, or DRIVE_RESOURCE"
     )]
@@ -119,12 +125,13 @@ impl Recorder {
         clock: Arc<RunClock>,
         resource: &str,
         clients: Vec<String>,
-        starts_itself: bool,
+        (starts_itself, admits_strangers): (bool, bool),
         points: Points,
     ) -> Self {
+        let only_clients = (!admits_strangers).then(|| clients.clone());
         let log = Mutex::new(Log::with_workers(clients));
         let (resource, started) = (resource.to_owned(), Notify::new());
-        Self { clock, resource, starts_itself, started, points, log }
+        Self { clock, resource, starts_itself, only_clients, started, points, log }
     }
 
     /// Returns true if `key` is a key of the lock.
@@ -191,6 +198,17 @@ impl Recorder {
         let was_inside = log.inside.remove(&client);
         log.push(&self.clock, What::Told(EventKind::Killed { host, power: false }));
         was_inside
+    }
+
+    /// Returns true if a connection with this name has asked for the lock.
+    pub(super) fn has_asked(&self, name: &str) -> bool {
+        self.lock().uses.iter().any(|it| it.name.as_deref() == Some(name))
+    }
+
+    /// Returns the first refusal of a worker that is no client of the scenario.
+    pub(super) fn stranger(&self) -> Option<String> {
+        let refused = self.lock().stranger.clone();
+        refused.map(|it| it.trim_start_matches("ERR ").to_owned())
     }
 
     /// Returns true if `client` is in its section.
@@ -337,6 +355,12 @@ impl Recorder {
         let name = name.ok_or(Disbelief::Name)?;
         if let Some(known) = log.worker_named(Some(name)) {
             return Ok(known);
+        }
+        if let Some(clients) = &self.only_clients {
+            let (name, clients) = (name.to_owned(), clients.join(" or "));
+            let refused = Disbelief::Stranger { name, clients };
+            log.stranger.get_or_insert_with(|| refused.to_string());
+            return Err(refused);
         }
         if log.workers.len() >= WORKERS_MAX {
             return Err(Disbelief::TooMany);

@@ -35,8 +35,10 @@ pub(super) fn build(
 ) -> Result<(Arc<World>, Vec<Door>), Refusal> {
     let names = plan.scenario.clients.iter().map(|client| client.id.clone()).collect();
     let resource = &plan.scenario.lock.resource;
-    let (starts_itself, points) = (!setup.waits_for_start, Points::new(&plan));
-    let recorder = Recorder::new(Arc::clone(&clock), resource, names, starts_itself, points);
+    let points = Points::new(&plan);
+    // The caller's own workers are the clients of the scenario.
+    let rules = (!setup.waits_for_start, !setup.owns_workers);
+    let recorder = Recorder::new(Arc::clone(&clock), resource, names, rules, points);
     let recorder = Arc::new(recorder);
     let (mut nodes, mut doors) = (IdVec::new(), Vec::new());
     for id in plan.node_ids() {

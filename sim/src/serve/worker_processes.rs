@@ -46,6 +46,12 @@ impl Fleet {
         self.world.worker_ended(self.client(name), is_clean)
     }
 
+    /// Describes the first report of a worker under a name that is no client's.
+    #[must_use]
+    pub fn stranger(&self) -> Option<String> {
+        self.world.recorder.stranger().map(|refused| format!("a report was refused: {refused}"))
+    }
+
     /// Describes each fault that should happen in this run and has not begun.
     #[must_use]
     pub fn unbegun_faults(&self) -> Vec<String> {

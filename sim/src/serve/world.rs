@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use lock_judge::history::{ClockKind, EventKind, FaultId, HostId, Id, NodeId};
 use lock_judge::ids::{IdVec, StrikeId};
-use lock_judge::scenario::{At, Case, Fault};
+use lock_judge::scenario::{At, AttemptPoint, Case, Fault, WhichAttempt};
 use redis_sim::server::Server;
 use redis_sim::{Persistence, SmallBytes};
 use tokio::sync::Notify;
@@ -235,13 +235,28 @@ impl World {
         };
         let waiting = faults.filter(|(fault, _)| waits(*fault));
         let why = |it: &Fault| {
-            let remedy = match it.at {
-                At::Time(_) => "let the workers run longer, or let it begin earlier",
-                At::Point(_) => "no such attempt reached its step; `attempt = \"any\"` takes any",
+            let remedy = match &it.at {
+                At::Time(_) => "let the workers run longer, or let it begin earlier".to_owned(),
+                At::Point(point) => self.unreached(point),
             };
             format!("the fault `{}` never began: {remedy}", it.id)
         };
         waiting.map(|(_, it)| why(it)).collect()
+    }
+
+    /// Explains why no attempt reached the step of `point`.
+    fn unreached(&self, point: &AttemptPoint) -> String {
+        let client = &point.client;
+        if !self.recorder.has_asked(client) {
+            return format!(
+                "no connection that asked for the lock was named `{client}`: a worker gives its \
+                 connections to the masters the client's name (`CLIENT SETNAME {client}`)"
+            );
+        }
+        match point.attempt {
+            WhichAttempt::Any => format!("no attempt of `{client}` reached its step"),
+            _ => String::from("no such attempt reached its step; `attempt = \"any\"` takes any"),
+        }
     }
 
     /// Returns the id and the stage of every fault: the stage of the host that is least far.

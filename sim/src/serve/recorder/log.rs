@@ -41,6 +41,8 @@ pub(in crate::serve) struct Log {
     /// Purposes of the scripts whose text has been seen.
     scripts: BTreeMap<Sha, OpKind>,
     pub(super) inside: BTreeSet<ClientId>,
+    /// First refusal of a worker that is no client of the scenario.
+    pub(super) stranger: Option<String>,
     pub(super) commands: u32,
 }
 

@@ -229,6 +229,7 @@ impl<'a> Run<'a> {
 
     /// Judges the run so far, and notes what has not happened.
     fn judged(&mut self) -> Verdict {
+        self.incomplete.extend(self.fleet.stranger());
         self.incomplete.extend(self.fleet.unbegun_faults());
         self.fleet.verdict()
     }
