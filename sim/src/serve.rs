@@ -49,7 +49,9 @@ use self::recorder::WORKERS_MAX;
 use self::run_clock::RunClock;
 use self::socket::{Door, Network};
 pub use self::support::ENGINE;
-pub use self::verdict::{Verdict, from_outside, is_untested, note, unjudged, untested_in_words};
+pub use self::verdict::{
+    Verdict, from_outside, is_untested, note, unjudged, unjudged_expectations, untested_in_words,
+};
 pub use self::worker_processes::{WorkerEnd, check};
 pub use self::world::Describe;
 use self::world::World;
@@ -103,8 +105,6 @@ pub enum Refusal {
         /// The system's error.
         error: io::Error,
     },
-    /// The runtime cannot start its threads.
-    #[error("cannot start: {0}")]
     /// The observer's listening socket cannot be opened.
     #[error("cannot listen at {address} for the observer: {error}")]
     ObserverPort {
@@ -113,6 +113,8 @@ pub enum Refusal {
         /// The system's error.
         error: io::Error,
     },
+    /// The runtime cannot start its threads.
+    #[error("cannot start: {0}")]
     Runtime(#[from] io::Error),
 }
 

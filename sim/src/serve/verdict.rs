@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use lock_judge::history::EventKind;
 use lock_judge::oracle::Measured;
-use lock_judge::scenario::{self, Property};
+use lock_judge::scenario::{self, Property, Scenario};
 
 use super::history_builder::{MEASURED, is_judged};
 use super::support::ENGINE;
@@ -31,6 +31,19 @@ pub fn unjudged() -> Vec<Property> {
 #[must_use]
 pub fn from_outside(measured: Measured) -> Measured {
     measured.only(&MEASURED)
+}
+
+/// Names the expectations of `scenario` that cannot be judged from outside: properties, then
+/// quantities.
+#[must_use]
+pub fn unjudged_expectations(scenario: &Scenario) -> Vec<&'static str> {
+    let expect = &scenario.expect;
+    let properties = expect.properties.iter().filter(|(property, expected)| {
+        !is_judged(**property) && expected.verdict != scenario::Verdict::Any
+    });
+    let quantities = expect.quantities.keys().filter(|it| !MEASURED.contains(it));
+    let properties = properties.map(|(property, _)| property.name());
+    properties.chain(quantities.map(|it| it.name())).collect()
 }
 
 /// Returns the expected properties that nothing put to the test: those that the scenario names, and

@@ -205,7 +205,11 @@ impl<'a> Session<'a> {
                 true => lines::told_in_full(&played, which, self.out),
                 false => lines::told_with(&played, which, self.out),
             };
-            let notes: String = notes.iter().map(|it| format!("\n        note: {it}")).collect();
+            let unjudged = serve::unjudged_expectations(&job.selected.case.scenario);
+            let unjudged = (!unjudged.is_empty())
+                .then(|| format!("not judged from outside: {}", unjudged.join(", ")));
+            let notes = notes.iter().chain(&unjudged);
+            let notes: String = notes.map(|it| format!("\n        note: {it}")).collect();
             self.bar.suspend(|| say(format_args!("{told}{notes}")));
         }
         self.played.push(Played { family: job.selected.family.clone(), ..played });
