@@ -172,6 +172,16 @@ impl CaseResult {
             && self.quantities.iter().all(|it| it.failures.is_empty())
     }
 
+    /// Returns true if a quantity is above its bounds. Unlike one below them, nothing that is missing
+    /// in a served run can be the cause: it would only add to the quantity.
+    #[must_use]
+    pub fn exceeds_bounds(&self) -> bool {
+        self.quantities.iter().any(|it| {
+            let max = it.figures.map(|figures| figures.max);
+            it.expected.zip(max).is_some_and(|(bounds, max)| bounds.are_exceeded_by(max))
+        })
+    }
+
     /// Returns true if violations of `property` are what the scenario expects.
     #[must_use]
     pub fn expects_violation(&self, property: Property) -> bool {

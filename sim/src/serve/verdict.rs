@@ -47,12 +47,12 @@ pub fn unjudged_expectations(scenario: &Scenario) -> Vec<&'static str> {
 }
 
 /// Returns the expected properties that nothing put to the test: those that the scenario names, and
-/// `exclusive-section`, which is vacuous if no worker entered.
+/// `exclusive-section`, which is vacuous if no worker entered, unless the scenario expects anything.
 fn untested(result: &CaseResult) -> impl Iterator<Item = Property> {
     let named = &result.case.scenario.expect.properties;
-    let is_expected = |property| {
-        let named = named.get(&property).is_some_and(|it| it.verdict != scenario::Verdict::Any);
-        named || property == Property::ExclusiveSection
+    let is_expected = |property| match named.get(&property) {
+        Some(expected) => expected.verdict != scenario::Verdict::Any,
+        None => property == Property::ExclusiveSection,
     };
     let vacuous = result.properties.iter().filter(|it| it.observed == Observed::Vacuous);
     vacuous.map(|it| it.property).filter(move |&property| is_expected(property))
@@ -87,6 +87,7 @@ pub fn note(result: &mut CaseResult, is_cut_short: bool, incomplete: Vec<String>
 #[must_use]
 pub fn is_untested(result: &CaseResult) -> bool {
     let is_clean = result.properties.iter().all(|it| it.first.is_none());
+    let is_clean = is_clean && !result.exceeds_bounds();
     result.engine == ENGINE && is_clean && untested(result).next().is_some()
 }
 
@@ -108,7 +109,7 @@ impl Verdict {
             incomplete.push(String::from("too many events for a history: nothing is judged"));
         } else if is_empty {
             incomplete.push(unasked.to_owned());
-        } else {
+        } else if !played.result.exceeds_bounds() {
             incomplete.extend(untested_in_words(&played.result));
         }
         note(&mut played.result, is_cut_short, incomplete);

@@ -38,10 +38,10 @@ impl Exit {
             .properties
             .iter()
             .any(|found| found.observed == Observed::Unjudged && is_named(found.property));
-        // A run with a violation that was not expected is never inconclusive.
+        // A run with a violation that was not expected, or above a bound, is never inconclusive.
         let is_expected =
             |found: &PropertyResult| found.first.is_none() || found.failures.is_empty();
-        let is_clean = result.properties.iter().all(is_expected);
+        let is_clean = result.properties.iter().all(is_expected) && !result.exceeds_bounds();
         let is_incomplete = is_clean && has(|it| matches!(it, Failure::Incomplete { .. }));
         if has(|it| matches!(it, Failure::Panicked { .. })) {
             Self::Internal

@@ -44,7 +44,7 @@ impl Measures {
             reads: Reads::new(),
             sections: Sections::new(),
             votes: Votes::new(),
-            waits: Waits::default(),
+            waits: Waits::new(),
         }
     }
 
@@ -55,7 +55,7 @@ impl Measures {
         self.reads.reset();
         self.sections.reset();
         self.votes.reset();
-        self.waits = Waits::default();
+        self.waits = Waits::new();
     }
 
     /// Measures the time until `to_ns`, which is later than now, in which no event happens.
@@ -82,13 +82,16 @@ impl Measures {
             EventKind::AttemptBegan { attempt, .. } if is_judged(attempt) => {
                 self.effort.attempts += 1;
                 self.reads.began(facts.now_ns, attempt.client);
-                self.waits.asked(attempt.client);
+                match facts.setting.is_worker(attempt.client) {
+                    true => self.waits.worker_asked(attempt.client),
+                    false => self.waits.asked(attempt.client),
+                }
             }
-            EventKind::AttemptSettled { attempt, outcome } => {
-                // Of the acquisitions of a worker, histories show only the attempts.
-                let is_last =
-                    outcome != Settlement::Granted && facts.setting.is_worker(attempt.client);
-                if is_last || outcome == Settlement::Cancelled {
+            EventKind::AttemptSettled { attempt, outcome } if is_judged(attempt) => {
+                let is_worker = facts.setting.is_worker(attempt.client);
+                if is_worker && outcome != Settlement::Granted {
+                    self.waits.worker_asked(attempt.client);
+                } else if outcome == Settlement::Cancelled {
                     self.waits.ended(attempt.client);
                 }
             }

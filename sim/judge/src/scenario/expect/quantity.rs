@@ -76,6 +76,12 @@ impl Bounds {
     pub fn contain(self, value: u64) -> bool {
         self.min.is_none_or(|min| min <= value) && self.max.is_none_or(|max| value <= max)
     }
+
+    /// Returns true if `value` is above the bounds.
+    #[must_use]
+    pub fn are_exceeded_by(self, value: u64) -> bool {
+        self.max.is_some_and(|max| max < value)
+    }
 }
 
 impl Quantity {
