@@ -34,6 +34,10 @@ fn main() {
         Trial::test("every_language_is_tested", passes(every_language_is_tested)),
         Trial::test("the_next_command_is_for_a_shell", passes(the_next_command_is_for_a_shell)),
     ];
+    if is_on_path("python3") {
+        let test = passes(a_lock_that_outlives_its_holder_is_red);
+        trials.push(Trial::test("python::a_lock_that_outlives_its_holder_is_red", test));
+    }
     for language @ (name, program, _) in LANGUAGES {
         let is_named = wanted.as_ref().is_none_or(|it| it.split(',').any(|it| it == name));
         let is_required = wanted.is_some();
@@ -142,7 +146,7 @@ fn is_green_and_its_bug_is_red((name, _, highlight): Language) {
     build();
     let (code, text) = place.shell(&format!("{drive} --jobs 3"));
     assert_eq!(code, Some(0), "{text}");
-    assert!(text.contains("3 runs met, 0 failed, 0 inconclusive"), "{text}");
+    assert!(text.contains("4 runs met, 0 failed, 0 inconclusive"), "{text}");
 
     let file = wrote.lines().next().and_then(|it| it.strip_prefix("wrote ./")).unwrap();
     let wrong = with_bug(&place.read(file), &readme, highlight);
@@ -152,6 +156,30 @@ fn is_green_and_its_bug_is_red((name, _, highlight): Language) {
     let (code, text) = place.shell(&contention);
     assert_eq!(code, Some(1), "{text}");
     assert!(text.contains("VIOLATION owner-only") && text.contains("blame   none"), "{text}");
+}
+
+/// Locks without a TTL, and with a much longer one than that of the scenario.
+fn a_lock_that_outlives_its_holder_is_red() {
+    let place = Place::new("python TTL");
+    place.init("python");
+    let worker = place.read("lock-tests/worker.py").replace("PATIENCE_S = 20", "PATIENCE_S = 5");
+    for (set, told) in [
+        ("\"NX\")", "and has no TTL: set it with the scenario’s TTL, 1.5 s"),
+        ("\"NX\", \"PX\", 600000)", "and would live for 59"),
+    ] {
+        let wrong = worker.replace("\"NX\", \"PX\", TTL_MS)", set);
+        fs::write(place.0.join("lock-tests/worker.py"), wrong).unwrap();
+        let (code, text) = place.shell(
+            "redlock-sim drive ./lock-tests/scenarios/crash.toml \
+             --worker 'python3 lock-tests/worker.py'",
+        );
+        assert_eq!(code, Some(1), "{text}");
+        let first = text.lines().next().unwrap_or_default();
+        assert!(first.starts_with("FAILED  crash") && first.contains(", expected ..4s"), "{text}");
+        assert!(text.contains("’s key for “res” was left on "), "{text}");
+        assert!(text.contains(told), "{told}: {text}");
+        assert!(!text.contains("no worker sent ENTER"), "{text}");
+    }
 }
 
 fn the_workflow_runs_the_commands_of_the_readme(name: &str) {

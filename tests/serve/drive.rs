@@ -255,6 +255,58 @@ fn a_fault_that_never_began_proves_nothing() {
 }
 
 #[test]
+fn a_fault_that_waits_for_a_client_names_the_name_that_no_connection_has() {
+    let stop = "[[fault]]\nid = \"stop\"\nat = { client = \"c1\", before = \"t2\", attempt = \"any\" }\n\
+                lasts = \"1s\"\npause = { host = \"c1\" }\n";
+    let place = Place::with("unnamed", stop);
+    let worker = WORKER.replace("CLIENT SETNAME {CLIENT}", "CLIENT SETNAME foo");
+    std::fs::write(place.0.join("worker.py"), worker).unwrap();
+    let (code, text) = place.drive("python3 worker.py lock {client}", &[]);
+    assert_eq!(code, Some(3), "{text}");
+    let told = "the fault `stop` never began: no connection that asked for the lock was named `c1`";
+    assert!(text.contains(told) && !text.contains("takes any"), "{text}");
+}
+
+#[test]
+fn a_section_of_somebody_else_is_refused_by_name() {
+    let place = Place::with("stranger", "");
+    let worker = WORKER.replace("ENTER {RESOURCE} {CLIENT}", "ENTER {RESOURCE} zz");
+    std::fs::write(place.0.join("worker.py"), worker).unwrap();
+    let (code, text) = place.drive("python3 worker.py lock {client}", &[]);
+    assert_eq!(code, Some(3), "{text}");
+    let told = "a report was refused: `zz` is no client of this scenario";
+    assert!(text.contains(told) && !text.contains("the client is wrong"), "{text}");
+}
+
+#[test]
+fn what_is_expected_and_not_judged_is_named() {
+    let lines = "[expect]\ndeadlock-free = \"violated\"\ncommands = \"1\"\n";
+    let place = Place::with("unjudged", lines);
+    let (code, text) = place.drive("python3 worker.py lock {client}", &[]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("note: not judged from outside: deadlock-free, commands\n"), "{text}");
+}
+
+#[test]
+fn a_quantity_out_of_bounds_is_in_the_headline() {
+    let place = Place::with("bounds", "[expect]\nsection-overlap = \"5s..\"\n");
+    let (code, text) = place.drive("python3 worker.py lock {client}", &[]);
+    assert_eq!(code, Some(1), "{text}");
+    let told = "FAILED  one  serve 0..1  section-overlap 0 s, expected 5s..  (";
+    assert!(text.starts_with(told), "{text}");
+}
+
+/// The expectations that were not put to the test are a consequence.
+#[test]
+fn the_end_of_a_worker_comes_before_its_consequences() {
+    let place = Place::with("order", "[expect]\nexclusive-section = \"violated\"\n");
+    let (code, text) = place.drive("sh -c 'exit 7'", &[]);
+    assert_eq!(code, Some(3), "{text}");
+    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("no {part} in {text}"));
+    assert!(at("worker c1 ended") < at("exclusive-section: expected a violation"), "{text}");
+}
+
+#[test]
 fn a_limit_ends_workers_that_would_go_on() {
     let place = Place::with("limit", "");
     let (code, text) =

@@ -22,6 +22,7 @@ mod fixture;
 pub mod gallery;
 mod gantt;
 mod index;
+mod left_keys;
 mod messages;
 mod page;
 pub mod picture;
@@ -40,6 +41,7 @@ pub use versions::versions_page;
 
 pub(crate) use block::violation_block;
 pub(crate) use events::events_table;
+pub(crate) use left_keys::left_keys;
 pub(crate) use results::Results;
 pub(crate) use staged::Staged;
 

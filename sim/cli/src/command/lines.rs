@@ -4,12 +4,12 @@ use std::path::Path;
 
 use lock_judge::history::Event;
 use lock_judge::oracle::{Counters, Violation};
-use lock_judge::scenario::{Expectation, Property, Verdict};
+use lock_judge::scenario::{Case, Expectation, Property, Quantity, Verdict};
 use lock_judge::text;
 use redlock_sim::search::{CaseResult, Figures, Observed, Played, PropertyResult, QuantityResult};
 
 use super::exit::Exit;
-use crate::report::{replay_command, results, violation_block};
+use crate::report::{self, replay_command, results, violation_block};
 
 /// Returns one line for a case, one more for each failure, and the story of each violation that was
 /// not expected. `which` is the selector of the case on the command line.
@@ -24,7 +24,7 @@ pub fn told_with(played: &Played, which: &str, out: &Path) -> String {
     let unexpected = |found: &&PropertyResult| !found.failures.is_empty();
     let is_expected = |it: &&QuantityResult| it.expected.is_some();
     let quantities = indented(&quantities(&played.result, is_expected));
-    case(&played.result) + &quantities + &stories(played, (which, out), unexpected)
+    case(played) + &quantities + &stories(played, (which, out), unexpected)
 }
 
 /// Returns one line for a case, one for each property, each quantity and each failure, and the
@@ -33,7 +33,7 @@ pub(super) fn told_in_full(played: &Played, which: &str, out: &Path) -> String {
     let verdicts = verdicts(&played.result);
     let quantities = indented(&quantities(&played.result, |_| true));
     let stories = stories(played, (which, out), |_| true);
-    format!("{}\n{verdicts}{quantities}{stories}", case(&played.result))
+    format!("{}\n{verdicts}{quantities}{stories}", case(played))
 }
 
 /// Returns the story of the first violation of each property that `is_told`.
@@ -56,13 +56,55 @@ fn stories(
     text
 }
 
-fn case(result: &CaseResult) -> String {
+fn case(played: &Played) -> String {
+    let result = &played.result;
+    let is_unclear = Exit::of(result) == Exit::Inconclusive;
+    let whole = result.failures.iter().map(|it| results::failure(&result.case, it));
+    let mut failures: Vec<String> = if is_unclear { Vec::new() } else { of_expectations(played) };
+    failures.extend(whole);
+    if is_unclear {
+        // What happened to the workers is the cause of what was not put to the test.
+        failures.extend(of_expectations(played));
+    }
+    let lines: String = failures.iter().map(|it| format!("\n        {it}")).collect();
+    headline(result) + &lines
+}
+
+/// Returns the differences between a run and its expectations.
+fn of_expectations(played: &Played) -> Vec<String> {
+    let mut lines = Vec::new();
+    for found in &played.result.properties {
+        let name = found.property.name();
+        lines.extend(found.failures.iter().map(|it| format!("{name}: {it}")));
+    }
+    for found in &played.result.quantities {
+        let name = found.quantity.name();
+        lines.extend(found.failures.iter().map(|it| format!("{name}: {it}")));
+        let events = found.failing_seed.and_then(|seed| {
+            let mut kept = played.kept.iter();
+            kept.find_map(|(kept, events)| (*kept == seed).then_some(events))
+        });
+        lines.extend(events.and_then(|events| left_keys(&played.result.case, found, events)));
+    }
+    lines
+}
+
+/// Names the keys of a killed client because of which others waited for too long.
+pub(super) fn left_keys(case: &Case, found: &QuantityResult, events: &[Event]) -> Option<String> {
+    let is_wait = found.quantity == Quantity::WaitWithoutHolder && !found.failures.is_empty();
+    is_wait.then(|| report::left_keys(case, events)).flatten()
+}
+
+/// Returns the first line for a case.
+fn headline(result: &CaseResult) -> String {
     let head = match Exit::of(result) {
         _ if result.is_met() => "met     ",
         Exit::Inconclusive => "UNCLEAR ",
         _ => "FAILED  ",
     };
-    let told: Vec<String> = result.properties.iter().filter(|it| tells(it)).map(finding).collect();
+    let properties = result.properties.iter().filter(|it| tells(it)).map(finding);
+    let told: Vec<String> =
+        properties.chain(result.quantities.iter().filter_map(outside)).collect();
     let told = match told.is_empty() {
         false => told.join("; "),
         true if Exit::of(result) == Exit::Inconclusive => String::from("nothing is decided"),
@@ -73,22 +115,20 @@ fn case(result: &CaseResult) -> String {
     let done = if *runs == asked { String::new() } else { format!(" ({runs} of {asked} done)") };
     let name = result.name();
     let figures = figures(result);
-    let mut text =
-        format!("{head}{name}  {engine} {}..{}{done}  {told}  {figures}", seeds.start, seeds.end);
-    for found in &result.properties {
-        for failure in &found.failures {
-            text += &format!("\n        {}: {failure}", found.property.name());
-        }
-    }
-    for found in &result.quantities {
-        for failure in &found.failures {
-            text += &format!("\n        {}: {failure}", found.quantity.name());
-        }
-    }
-    for failure in &result.failures {
-        text += &format!("\n        {}", results::failure(&result.case, failure));
-    }
-    text
+    format!("{head}{name}  {engine} {}..{}{done}  {told}  {figures}", seeds.start, seeds.end)
+}
+
+/// Formats a quantity that is not within its bounds; `None` for another.
+fn outside(found: &QuantityResult) -> Option<String> {
+    let bounds = found.expected.filter(|_| !found.failures.is_empty())?;
+    let (name, expected) = (found.quantity.name(), found.quantity.written(bounds));
+    let words = |value| found.quantity.words(value);
+    let observed = match found.figures {
+        None => String::from("not measured"),
+        Some(Figures { min, max, .. }) if min == max => words(min),
+        Some(Figures { min, max, .. }) => format!("{} to {}", words(min), words(max)),
+    };
+    Some(format!("{name} {observed}, expected {expected}"))
 }
 
 /// Returns a line for each quantity that was measured and `is_told`.
