@@ -33,6 +33,7 @@ mod overlaps;
 mod owed_answers;
 mod owner_only;
 mod processes;
+mod pushes;
 mod reach;
 mod section_within_lease;
 mod setting;
