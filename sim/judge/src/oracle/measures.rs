@@ -21,7 +21,7 @@ use self::votes::Votes;
 use self::waits::Waits;
 use super::facts::Facts;
 use super::measured::Measured;
-use crate::history::{AttemptId, ClientId, EventKind, OpKind, Settlement, Writer};
+use crate::history::{AttemptId, ClientId, EventKind, Settlement, Writer};
 
 /// Measures of a run so far.
 #[derive(Debug)]
@@ -71,17 +71,12 @@ impl Measures {
     #[inline]
     pub(super) fn observe(&mut self, facts: &Facts, kind: &EventKind) {
         self.polls.observe(facts, kind);
+        self.reads.observe(facts, kind);
         let is_judged = |id: AttemptId| facts.setting.is_judged(id.client);
         match *kind {
-            EventKind::Written { attempt, node, op, .. } if is_judged(attempt) => {
-                self.effort.commands += 1;
-                if matches!(op, OpKind::Look | OpKind::Read) {
-                    self.reads.written(facts, attempt.client, node);
-                }
-            }
+            EventKind::Written { attempt, .. } if is_judged(attempt) => self.effort.commands += 1,
             EventKind::AttemptBegan { attempt, .. } if is_judged(attempt) => {
                 self.effort.attempts += 1;
-                self.reads.began(facts.now_ns, attempt.client);
                 match facts.setting.is_worker(attempt.client) {
                     true => self.waits.worker_asked(attempt.client),
                     false => self.waits.asked(attempt.client),
@@ -112,9 +107,6 @@ impl Measures {
                 self.effort.gave_up();
                 self.waits.ended(client);
             }
-            EventKind::ExtensionBegan { attempt, .. } if is_judged(attempt) => {
-                self.reads.began(facts.now_ns, attempt.client);
-            }
             EventKind::SectionEntered { attempt } if is_judged(attempt) => {
                 self.sections.entered(attempt);
             }
@@ -122,16 +114,6 @@ impl Measures {
             EventKind::Killed { host, .. } => {
                 facts.setting.clients_on(host).iter().for_each(|client| self.killed(client));
             }
-            EventKind::Executed { changed: true, .. }
-            | EventKind::KeyEnded { .. }
-            | EventKind::KeyReturned { .. }
-            | EventKind::Clock { .. }
-            | EventKind::Continued { .. }
-            | EventKind::NodeUp { .. }
-            | EventKind::NodeDown { .. }
-            | EventKind::NodeStalled { .. }
-            | EventKind::NodeUnstalled { .. }
-            | EventKind::FailedOver { .. } => self.reads.changes(facts.now_ns),
             _ => {}
         }
     }
