@@ -15,7 +15,7 @@ use super::assumptions::{Assumption, Assumptions, is_broken_at};
 /// intervals of a tenth of its wait, with pushes it sleeps, and it grows slow to follow a storm of
 /// pushes.
 const LIMITS: [(Quantity, u64); 3] =
-    [(Quantity::PollsInASecond, 12), (Quantity::AttemptsInVain, 2), (Quantity::ReadsInASecond, 20)];
+    [(Quantity::PollsInASecond, 12), (Quantity::AttemptsInVain, 2), (Quantity::ReadsInASecond, 40)];
 
 /// Something that the contract rules out.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
