@@ -131,7 +131,8 @@ impl Watching {
 
     /// Records that `node` lacks the key, by its reply to a command behind the last SET.
     fn key_is_gone(&mut self, node: NodeIndex) {
-        if !self.lacks.contains(node) {
+        // A node that never reported the key has lost none.
+        if self.has.contains(node) {
             self.idle_pushes = 0;
         }
         self.has.remove(node);

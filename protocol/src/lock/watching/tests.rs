@@ -309,6 +309,25 @@ fn pushes_without_a_loss_are_looked_into_ever_more_rarely() {
 }
 
 #[test]
+fn a_node_that_may_set_the_key_late_loses_none() {
+    let (mut world, _) = granted();
+    world.close(4);
+    world.answer_all();
+    world.pass(ms(500));
+    world.accept(4);
+    world.answer_all();
+    world.change(4, None);
+    let begun = world.now;
+    while world.now.since(begun) < ms(1_000) {
+        world.push(4);
+        world.answer_all();
+        world.pass(Duration::from_micros(100));
+    }
+    assert!(reads(&world) < 150, "{} reads because of 10 000 pushes", reads(&world));
+    assert_eq!(lost(&mut world), None);
+}
+
+#[test]
 fn a_failed_read_without_an_answer_is_repeated() {
     let (mut world, lock) = watched();
     world.push(0);
