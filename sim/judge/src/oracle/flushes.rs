@@ -4,7 +4,7 @@
 //! pushed the loss in front of every later answer, and the canary is another one. A node whose memory
 //! runs full may have no canary, so it is not judged.
 
-use super::setting::{Setting, nodes_at};
+use super::setting::{Setting, nodes_struck};
 use crate::history::{ClientId, NodeId, NodeIds};
 use crate::ids::{ClientIds, PerNode};
 use crate::scenario::{FaultKind, Scenario};
@@ -26,13 +26,10 @@ pub(super) struct Flushes {
 
 impl Flushes {
     pub(super) fn new(scenario: &Scenario, setting: &Setting) -> Self {
-        let full = scenario.faults.iter().filter_map(|fault| match &fault.kind {
-            FaultKind::MemoryFull(it) => Some(&it.host.0),
-            _ => None,
-        });
+        let full = nodes_struck(scenario, |kind| matches!(kind, FaultKind::MemoryFull(_)));
         let all = if setting.steady { setting.node_ids().collect() } else { NodeIds::EMPTY };
         Self {
-            open: all - nodes_at(scenario, full.flatten()) - setting.silent,
+            open: all - full - setting.silent,
             quarantine_ns: scenario.fleet_max_ttl().0,
             flushed_ns: PerNode::filled(0),
             introduced: PerNode::filled(ClientIds::EMPTY),

@@ -19,9 +19,9 @@ pub(super) struct Pushes {
 impl Pushes {
     pub(super) fn new(scenario: &Scenario) -> Self {
         let nodes = scenario.faults.iter().map(|fault| match &fault.kind {
-            FaultKind::Flush(it) => nodes_at(scenario, it.host.0.iter()),
-            FaultKind::SpuriousPush(it) => nodes_at(scenario, it.host.0.iter()),
-            FaultKind::Swap(it) => nodes_at(scenario, it.host.0.iter()),
+            kind @ (FaultKind::Flush(_) | FaultKind::SpuriousPush(_) | FaultKind::Swap(_)) => {
+                nodes_at(scenario, kind.hosts().iter())
+            }
             _ => NodeIds::EMPTY,
         });
         Self { of: nodes.collect(), last_ns: PerNode::filled(0) }

@@ -193,7 +193,8 @@ impl Setting {
             push_ns: slack_ns + round_trip_ns + 2 * sync_ns,
             notice_ns: rates.longest_ns(slack_ns + 2 * round_trip_ns + 3 * sync_ns + 2 * IDLE_NS),
             proxied: proxied(scenario),
-            silent: proxied(scenario) | swapped(scenario),
+            silent: proxied(scenario)
+                | nodes_struck(scenario, |kind| matches!(kind, FaultKind::Swap(_))),
             steady,
             quarantine_ns: if is_quarantined { ttl_ns } else { 0 },
             warm: scenario.cluster.connections == Start::Warm,
@@ -339,13 +340,10 @@ fn proxied(scenario: &Scenario) -> NodeIds {
     nodes_at(scenario, restarts.filter(|it| it.behind_a_proxy).flat_map(|it| &it.host.0))
 }
 
-/// Returns the nodes whose databases may be swapped.
-fn swapped(scenario: &Scenario) -> NodeIds {
-    let hosts = scenario.faults.iter().filter_map(|fault| match &fault.kind {
-        FaultKind::Swap(swap) => Some(&swap.host.0),
-        _ => None,
-    });
-    nodes_at(scenario, hosts.flatten())
+/// Returns the nodes that faults of the kinds that `is_meant` may strike.
+pub(super) fn nodes_struck(scenario: &Scenario, is_meant: impl Fn(&FaultKind) -> bool) -> NodeIds {
+    let kinds = scenario.faults.iter().map(|fault| &fault.kind);
+    nodes_at(scenario, kinds.filter(|kind| is_meant(kind)).flat_map(FaultKind::hosts))
 }
 
 /// Returns true if the rates of all clocks are within half the drift, and no fault changes a clock.

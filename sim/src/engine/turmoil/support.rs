@@ -49,21 +49,22 @@ pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
         return Err(unsupported(String::from("`plain-extensions = false` on this server")));
     }
     for planned in plan.faults.values() {
-        if let Begin::Before { step, .. } = planned.begin
-            && !steps::is_seen_by_turmoil(step)
-        {
+        if let Some(what) = unplayable(plan, planned) {
             let id = plan.fault_name(planned.id);
-            let what =
-                "a point at which an extension or a release leaves its client, or is answered";
-            return Err(unsupported(format!("{what} (the fault `{id}`)")));
-        }
-        if stops_before_a_retry(plan, planned) {
-            let id = plan.fault_name(planned.id);
-            let what = "a stop before `t1` of a later attempt";
             return Err(unsupported(format!("{what} (the fault `{id}`)")));
         }
     }
     Ok(())
+}
+
+fn unplayable(plan: &Plan, fault: &PlannedFault) -> Option<&'static str> {
+    let Begin::Before { step, .. } = fault.begin else { return None };
+    if !steps::is_seen_by_turmoil(step) {
+        return Some(
+            "a point at which an extension or a release leaves its client, or is answered",
+        );
+    }
+    stops_before_a_retry(plan, fault).then_some("a stop before `t1` of a later attempt")
 }
 
 fn stops_before_a_retry(plan: &Plan, fault: &PlannedFault) -> bool {
