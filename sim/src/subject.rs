@@ -24,8 +24,8 @@ pub use policy::{
     Policy, PolicyClient, Quorum, ReleaseTo, Settings, TokenFrom, Unlock,
 };
 pub use presets::{Kind, kind};
-pub(crate) use redlock::settlement;
 pub use redlock::{RedlockClient, token_of};
+pub(crate) use redlock::{lost, settlement};
 
 use lock_judge::history::{ClockKind, Refusal};
 use lock_judge::ids::ResourceId;

@@ -10,7 +10,7 @@ mod hash;
 
 pub use clock::{ClockSegments, Segment};
 pub use event::{
-    Answer, BasedOn, Event, EventKind, KeyEnd, OpKind, Refusal, Rejection, Settlement,
+    Answer, BasedOn, Event, EventKind, KeyEnd, LostReason, OpKind, Refusal, Rejection, Settlement,
 };
 pub use hash::HistoryHash;
 

@@ -145,7 +145,7 @@ impl Watch {
                 self.held.remove(&attempt);
                 None
             }
-            EventKind::LostDelivered { attempt } => {
+            EventKind::LostDelivered { attempt, .. } => {
                 self.held.remove(&attempt);
                 Some(S::Lost)
             }

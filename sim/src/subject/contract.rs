@@ -3,7 +3,7 @@
 use redlock_protocol::{Introduction, NodeMask, Token};
 
 use lock_judge::history::{
-    Answer, AttemptId, ClockKind, CommandId, FencingToken, NodeId, OpKind, Settlement,
+    Answer, AttemptId, ClockKind, CommandId, FencingToken, LostReason, NodeId, OpKind, Settlement,
 };
 use lock_judge::ids::ResourceId;
 
@@ -320,6 +320,8 @@ pub enum Action {
     Lost {
         /// The attempt that held the lease.
         attempt: AttemptId,
+        /// Why it is lost.
+        reason: LostReason,
     },
     /// The subject has begun to extend the lease by itself.
     Extending {

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use lock_judge::history::{AttemptId, ClockKind, NodeId, OpKind, Settlement};
+use lock_judge::history::{AttemptId, ClockKind, LostReason, NodeId, OpKind, Settlement};
 use redlock_protocol::{NodeIndex, NodeMask, Token};
 
 use super::policy::nanos;
@@ -163,7 +163,8 @@ impl GetSetClient {
                 self.look_again_boot_ns = now.boot_ns + left_ns;
                 if left_ns == 0 {
                     self.state = State::Held { lost: true };
-                    self.actions.push_back(Action::Lost { attempt: self.attempt });
+                    let (attempt, reason) = (self.attempt, LostReason::DeadlinePassed);
+                    self.actions.push_back(Action::Lost { attempt, reason });
                 }
             }
             _ => {}

@@ -13,7 +13,7 @@ mod calls;
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use lock_judge::history::{AttemptId, ClockKind, Id, NodeId, Settlement};
+use lock_judge::history::{AttemptId, ClockKind, Id, LostReason, NodeId, Settlement};
 use lock_judge::ids::IdVec;
 use redlock_protocol::{NodeIndex, NodeMask, Token};
 
@@ -259,7 +259,8 @@ impl PhpClient {
                 self.look_again_boot_ns = now.boot_ns + left_ns;
                 if left_ns == 0 {
                     self.state = State::Held { lost: true };
-                    self.actions.push_back(Action::Lost { attempt: self.fresh.attempt });
+                    let (attempt, reason) = (self.fresh.attempt, LostReason::DeadlinePassed);
+                    self.actions.push_back(Action::Lost { attempt, reason });
                 }
             }
             _ => {}

@@ -13,7 +13,7 @@ use redlock_protocol::{
 };
 
 use self::reasons::refusal;
-pub(crate) use self::reasons::settlement;
+pub(crate) use self::reasons::{lost, settlement};
 use super::{
     Action, CommandKind, Delivered, FreshAttempt, Now, Patience, Profile, ReplyValue, Route, Wanted,
 };
@@ -316,10 +316,10 @@ impl RedlockClient {
                 self.tasks[task].lock = None;
                 Some((task, Action::GaveUp))
             }
-            Event::Lost { lock, .. } => {
+            Event::Lost { lock, reason } => {
                 let task = self.task_with(lock)?;
                 let attempt = self.attempt_of(&self.machine.token(lock)?);
-                Some((task, Action::Lost { attempt }))
+                Some((task, Action::Lost { attempt, reason: lost(reason.into()) }))
             }
             Event::Released { .. } => None,
         }

@@ -6,7 +6,7 @@ mod result;
 
 use lock_judge::history::{
     AttemptId, BasedOn, ClientId, ClockKind, CommandId, EventKind, FaultId, FencingToken, HostId,
-    KeyEnd, NodeId, OpKind, WriteId, Writer,
+    KeyEnd, LostReason, NodeId, OpKind, WriteId, Writer,
 };
 use lock_judge::oracle::{Blame, Blamed, Violation};
 use lock_judge::scenario::Property;
@@ -183,7 +183,7 @@ pub(super) fn pause() -> Played {
     log.at(12_004, write(WriteId(1), FIRST));
     log.at(12_005, applied(WriteId(1), FIRST, 2));
     log.at(12_006, EventKind::SectionLeft { attempt: FIRST });
-    log.at(12_006, EventKind::LostDelivered { attempt: FIRST });
+    log.at(12_006, EventKind::LostDelivered { attempt: FIRST, reason: LostReason::DeadlinePassed });
     log.at(14_000, EventKind::SectionLeft { attempt: SECOND });
     log.release(14_000, SECOND, &[0, 1, 2, 3, 4]);
     let events = log.finish(15_000);

@@ -164,7 +164,7 @@ fn extensions(attempt: &Attempt) -> String {
 
 /// Returns true if the caller's release ended a belief at `to_ns`, not its deadline or loss.
 fn ends_by_release(attempt: &Attempt, to_ns: u64) -> bool {
-    let is_lost = attempt.lost.is_some_and(|lost| lost.at_ns <= to_ns);
+    let is_lost = attempt.lost.is_some_and(|(lost, _)| lost.at_ns <= to_ns);
     !is_lost && attempt.released.is_some_and(|released| released.at_ns == to_ns)
 }
 
@@ -285,12 +285,12 @@ pub(super) fn of_run(timeline: &Timeline<'_>) -> Vec<Clause> {
 fn ending(timeline: &Timeline<'_>, attempt: &Attempt) -> String {
     let client = timeline.client_name(attempt.id.client);
     match (attempt.released, attempt.lost) {
-        (Some(released), Some(lost)) if lost.at_ns <= released.at_ns => {
+        (Some(released), Some((lost, _))) if lost.at_ns <= released.at_ns => {
             format!("; {client} learnt at {} that it was over.", text::instant(lost.at_ns))
         }
         (Some(released), _) if ends_with(attempt, released.at_ns) => String::from("."),
         (Some(released), _) => format!("; released at {}.", text::instant(released.at_ns)),
-        (None, Some(lost)) => {
+        (None, Some((lost, _))) => {
             format!("; {client} learnt at {} that it was over.", text::instant(lost.at_ns))
         }
         (None, None) => String::from("."),

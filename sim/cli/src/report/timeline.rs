@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use lock_judge::history::{
     Answer, AttemptId, BasedOn, ClientId, ClockKind, Event, FaultId, FencingToken, HostId, Id,
-    KeyEnd, NodeId, NodeIds, OpKind, Refusal, Rejection, Segment, Settlement, WriteId, Writer,
+    KeyEnd, LostReason, NodeId, NodeIds, OpKind, Refusal, Rejection, Segment, Settlement, WriteId,
+    Writer,
 };
 use lock_judge::ids::ResourceId;
 use lock_judge::scenario::{Scenario, WORKER};
@@ -46,7 +47,7 @@ pub(super) struct Attempt {
     pub(super) fencing_token: FencingToken,
     pub(super) settled: Option<(Moment, Settlement)>,
     pub(super) released: Option<Moment>,
-    pub(super) lost: Option<Moment>,
+    pub(super) lost: Option<(Moment, LostReason)>,
     pub(super) beliefs: Vec<Interval>,
     pub(super) sections: Vec<Interval>,
     pub(super) checks: Vec<(Moment, bool)>,

@@ -1,8 +1,8 @@
 //! Descriptions of events, for the table of a page.
 
 use lock_judge::history::{
-    Answer, ClientId, ClockKind, Event, EventKind, FaultId, KeyEnd, NodeId, NodeIds, OpKind,
-    Refusal, Rejection, Settlement, Writer,
+    Answer, ClientId, ClockKind, Event, EventKind, FaultId, KeyEnd, LostReason, NodeId, NodeIds,
+    OpKind, Refusal, Rejection, Settlement, Writer,
 };
 use lock_judge::text;
 
@@ -205,8 +205,9 @@ fn of_attempt(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
         EventKind::ReleaseCalled { attempt } => {
             (client(attempt.client), format!("releases {}", timeline.name(attempt)))
         }
-        EventKind::LostDelivered { attempt } => {
-            (client(attempt.client), format!("learns that {} is over", timeline.name(attempt)))
+        EventKind::LostDelivered { attempt, reason } => {
+            let (lease, why) = (timeline.name(attempt), lost(reason));
+            (client(attempt.client), format!("learns that {lease} is over: {why}"))
         }
         other => of_extension(timeline, other),
     }
@@ -286,6 +287,17 @@ fn of_section(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
             (store(), format!("refuses write {write} of {}: {why}", timeline.name(attempt)))
         }
         _ => (String::new(), String::new()),
+    }
+}
+
+/// Describes the reason for the end of a lease.
+const fn lost(why: LostReason) -> &'static str {
+    match why {
+        LostReason::Closed => "the client was closed",
+        LostReason::DeadlinePassed => "its deadline is reached",
+        LostReason::KeepAliveEnded => "its keep-alive limit is reached",
+        LostReason::KeepAliveFailed => "too few nodes confirmed its last extension",
+        LostReason::KeysGone => "too many nodes lost the key",
     }
 }
 

@@ -114,7 +114,7 @@ pub enum EventKind {
     /// The application called release.
     ReleaseCalled { attempt: AttemptId },
     /// The application was notified that the lease is over.
-    LostDelivered { attempt: AttemptId },
+    LostDelivered { attempt: AttemptId, reason: LostReason },
 
     /// A key on a node ended. `writer` is the writer of the key. `by` is the sender of the command
     /// that ended it, if a command did. `expires_wall_ms` is the expiry of the key on the node's
@@ -188,7 +188,7 @@ impl EventKind {
             | Self::ExtensionDelivered { attempt, .. }
             | Self::ExtensionRefused { attempt, .. }
             | Self::ReleaseCalled { attempt }
-            | Self::LostDelivered { attempt }
+            | Self::LostDelivered { attempt, .. }
             | Self::Checked { attempt, .. }
             | Self::SectionEntered { attempt }
             | Self::SectionLeft { attempt }
@@ -322,6 +322,22 @@ pub enum Settlement {
     TooSlow,
     /// The votes were split: no other attempt had keys on a majority of the nodes either.
     Split,
+}
+
+/// Reason that a client gives for the end of a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LostReason {
+    /// The client was closed.
+    Closed,
+    /// The deadline has passed, or is about to.
+    DeadlinePassed,
+    /// Likewise, and the limit for keeping the lease alive is reached.
+    KeepAliveEnded,
+    /// Likewise, and too few nodes confirmed the last extension of a lease that is kept alive.
+    KeepAliveFailed,
+    /// So many nodes lack the key that others can have a majority.
+    KeysGone,
 }
 
 /// Reason why a client refused to begin an extension.

@@ -39,10 +39,13 @@ impl Facts {
         };
     }
 
-    /// Records that the client has decided about the extension of the lease of `id`.
-    pub(super) fn extension_settled(&mut self, id: AttemptId) {
+    /// Records that the client has decided whether the lease of `id` is extended.
+    pub(super) fn extension_settled(&mut self, id: AttemptId, extended: bool) {
+        let Some(attempt) = self.leases.get(id) else { return };
+        let in_time = self.lease_clock(id, attempt) < attempt.deadline_local_ns;
+        let failed_ns = if in_time && !extended { self.now_ns } else { NEVER };
         if let Some(attempt) = self.leases.get_mut(id) {
-            attempt.round.settled = true;
+            (attempt.round.settled, attempt.failed_ns) = (true, failed_ns);
         }
     }
 

@@ -96,6 +96,9 @@ pub(super) struct Attempt {
     pub basis: Basis,
     /// The extension under way, or the last one.
     pub round: Round,
+    /// Time at which the extension that was settled last failed, before the deadline; [`NEVER`] if
+    /// it did not.
+    pub failed_ns: u64,
     /// Nodes whose keys were set again after the grant and do not count yet.
     pub repaired: NodeIds,
     /// Time at which the application received the lease; [`NEVER`] if it did not.
@@ -133,6 +136,7 @@ const BLANK: Attempt = Attempt {
     over_when_decided: false,
     basis: Basis::NOTHING,
     round: Round::NONE,
+    failed_ns: NEVER,
     repaired: NodeIds::EMPTY,
     delivered_ns: NEVER,
     excused_ns: None,

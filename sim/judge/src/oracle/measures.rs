@@ -98,7 +98,7 @@ impl Measures {
             EventKind::VotesChanged { attempt, confirmed, .. } if is_judged(attempt) => {
                 self.votes.changed(attempt, confirmed);
             }
-            EventKind::LostDelivered { attempt } if is_judged(attempt) => {
+            EventKind::LostDelivered { attempt, .. } if is_judged(attempt) => {
                 self.effort.losses += 1;
                 self.votes.ended(attempt);
             }

@@ -2,8 +2,11 @@
 //!
 //! A lease is *lost* when so many nodes lack its key that no majority can have it.
 //!
-//! - A report at least [`LOSS_MARGIN_NS`] before the deadline is a violation if a majority of the nodes
-//!   has had the key without interruption since the grant: no node can have shown that it lacks it.
+//! - A report that the keys are gone is a violation if a majority of the nodes has had the key without
+//!   interruption since the grant: no node can have shown that it lacks it.
+//! - A report that the lease has run out comes at most [`LOSS_MARGIN_NS`] before the deadline. Of a
+//!   lease that its client keeps alive it says that keep-alive failed if the last extension did so, in
+//!   time, and otherwise that it did not; or that the limit was reached.
 //! - A lease that is lost, and has been held for long enough to be watched, must be reported or
 //!   released within [`Setting::notice_ns`](super::setting::Setting). The bound begins when so many
 //!   of the nodes that lack the key have been available to the client (see
@@ -30,10 +33,10 @@ use super::ground::NEVER;
 use super::key_losses::{answers_since_ns, attends_since_ns, has_had, has_kept, lacks_since_ns};
 use super::leases::Attempt;
 use super::verdict::{Blamed, Judgement, Violation};
-use crate::history::{AttemptId, ClientId, NodeId};
+use crate::history::{AttemptId, ClientId, LostReason, NodeId};
 use crate::ids::PerNode;
 
-/// A report of a loss may come this long before the deadline without being a report of missing keys.
+/// A report that a lease has run out may come this long before its deadline.
 pub const LOSS_MARGIN_NS: u64 = 2_000_000;
 
 /// Leases of which no loss was reported yet, and the judgement so far.
@@ -63,19 +66,22 @@ impl SoundLoss {
         }
     }
 
-    /// Judges the report that the lease of `id` is lost.
-    pub(super) fn reported(&mut self, facts: &Facts, id: AttemptId) {
+    /// Judges the report that the lease of `id` is lost for this reason.
+    pub(super) fn reported(&mut self, facts: &Facts, id: AttemptId, reason: LostReason) {
         if !self.held.contains(&id) {
             return;
         }
         if let Some(attempt) = facts.leases.get(id) {
-            let reads_ns = facts.lease_clock(id, attempt).saturating_add(LOSS_MARGIN_NS);
-            if reads_ns < attempt.deadline_local_ns {
+            if reason == LostReason::KeysGone {
                 self.found.held();
                 if is_kept_by_a_majority(facts, id, attempt) {
                     self.violated(facts, id, facts.now_ns, facts.mismatched_since_t1(id));
                 }
-            } else if is_neglected(facts, id, attempt) {
+            } else if reason != LostReason::Closed
+                && (is_early(facts, id, attempt)
+                    || is_wrong(facts, id, attempt, reason)
+                    || is_neglected(facts, id, attempt))
+            {
                 self.violated(facts, id, facts.now_ns, Blamed::NONE);
             }
         }
@@ -165,6 +171,23 @@ fn is_kept_by_a_majority(facts: &Facts, id: AttemptId, attempt: &Attempt) -> boo
     let members = facts.setting.members(id.client);
     let kept = members.iter().filter(|node| has_kept(facts, id, attempt, *node)).count();
     kept >= attempt.needed as usize
+}
+
+/// Returns true if the deadline of a lease that is reported as over has not nearly come.
+fn is_early(facts: &Facts, id: AttemptId, attempt: &Attempt) -> bool {
+    facts.lease_clock(id, attempt).saturating_add(LOSS_MARGIN_NS) < attempt.deadline_local_ns
+}
+
+/// Returns true if `reason`, given for the end of a lease by its deadline, cannot be the reason. If an
+/// extension failed in the instant of the report, the deadline may have been the cause of that.
+fn is_wrong(facts: &Facts, id: AttemptId, attempt: &Attempt, reason: LostReason) -> bool {
+    let is_kept_alive = facts.setting.keeps_alive_ns[id.client] > 0;
+    is_kept_alive
+        && match reason {
+            LostReason::DeadlinePassed => attempt.failed_ns < facts.now_ns,
+            LostReason::KeepAliveFailed => attempt.failed_ns == NEVER,
+            _ => false,
+        }
 }
 
 /// Returns true if a lease that ends now was to be kept alive for longer, and could have been extended.

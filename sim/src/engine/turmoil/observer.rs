@@ -13,7 +13,7 @@ use redlock_client::observe::{self, Event, Instant, Nodes, Observer, Operation};
 use redlock_protocol::{BootInstant, NodeCount};
 
 use super::shared::{ClientHost, Line, Shared, State};
-use crate::subject::{CommandKind, Request, UNNUMBERED, settlement};
+use crate::subject::{CommandKind, Request, UNNUMBERED, lost, settlement};
 use crate::terms;
 
 /// Observer of the client at a place.
@@ -87,10 +87,10 @@ impl HistoryObserver {
                 self.extension_settled(state, owner, Some((counted, BootInstant::from(deadline))));
             }
             Event::ExtensionFailed { owner, .. } => self.extension_settled(state, owner, None),
-            Event::Lost { owner, .. } => {
+            Event::Lost { owner, reason, .. } => {
                 let attempt = self.attempt(state, owner);
                 self.client(state).holds = None;
-                state.record(EventKind::LostDelivered { attempt });
+                state.record(EventKind::LostDelivered { attempt, reason: lost(reason) });
             }
             Event::ReleaseCalled { owner, .. } => {
                 let attempt = self.attempt(state, owner);

@@ -1,6 +1,6 @@
 //! The client's reasons in the history's terms.
 
-use lock_judge::history::{Refusal, Settlement};
+use lock_judge::history::{LostReason, Refusal, Settlement};
 use redlock_protocol::{AttemptError, ExtendError};
 
 /// Converts the client's reason for the end of an attempt into the history's term.
@@ -13,6 +13,19 @@ pub(crate) fn settlement(reason: AttemptError) -> Settlement {
         AttemptError::TooFewNodes => Settlement::TooFewNodes,
         AttemptError::TooSlow => Settlement::TooSlow,
         _ => unreachable!("no simulated client has so many tasks that it is overloaded"),
+    }
+}
+
+/// Converts the client's reason for the end of a lease into the history's term.
+pub(crate) fn lost(reason: redlock_client::LostReason) -> LostReason {
+    use redlock_client::LostReason as Client;
+    match reason {
+        Client::Closed => LostReason::Closed,
+        Client::DeadlinePassed => LostReason::DeadlinePassed,
+        Client::KeepAliveEnded => LostReason::KeepAliveEnded,
+        Client::KeepAliveFailed => LostReason::KeepAliveFailed,
+        Client::KeysGone => LostReason::KeysGone,
+        _ => unreachable!("no loss is reported of a lease that was released"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Stories of the properties that are not about two overlapping intervals.
 
-use lock_judge::history::{AttemptId, EventKind, FencingToken, Settlement, Writer};
+use lock_judge::history::{AttemptId, EventKind, FencingToken, LostReason, Settlement, Writer};
 use lock_judge::oracle::{Blame, LOSS_MARGIN_NS, Violation};
 use lock_judge::scenario::Family;
 use lock_judge::scenario::Property;
@@ -259,24 +259,51 @@ fn unsound_refusal(timeline: &Timeline<'_>, violation: &Violation) -> String {
 fn unsound_loss(timeline: &Timeline<'_>, violation: &Violation) -> (String, Vec<Clause>) {
     let name = timeline.name(violation.first);
     let (from, to) = (text::instant(violation.from_ns), text::instant(violation.to_ns));
-    let headline = if violation.from_ns < violation.to_ns {
-        format!("{name} was lost by {from}, but its client did not report it before {to}")
-    } else if is_over(timeline, violation) {
-        format!("{name} was over at {to}, although it was to be kept alive and could be extended")
-    } else {
-        format!("{name} was reported lost at {to}, but a majority of the nodes had kept its key")
+    let attempt = timeline.attempt(violation.first);
+    let lost = attempt.and_then(|attempt| Some((attempt, attempt.lost?.1)));
+    let headline = match lost {
+        _ if violation.from_ns < violation.to_ns => {
+            format!("{name} was lost by {from}, but its client did not report it before {to}")
+        }
+        None | Some((_, LostReason::KeysGone)) => {
+            format!(
+                "{name} was reported lost at {to}, but a majority of the nodes had kept its key"
+            )
+        }
+        Some((attempt, _)) if !is_over(timeline, attempt, violation.to_ns) => {
+            format!("{name} was reported as over at {to}, before its deadline")
+        }
+        Some((attempt, reason)) => {
+            match (reason, last_extension_failed(attempt, violation.to_ns)) {
+                (LostReason::DeadlinePassed, true) => format!(
+                    "{name} was over at {to}, but its client did not report that its last extension had failed"
+                ),
+                (LostReason::KeepAliveFailed, false) => format!(
+                    "{name} was over at {to}, and its client reported a failed extension, but its last one had not failed"
+                ),
+                _ => format!(
+                    "{name} was over at {to}, although it was to be kept alive and could be extended"
+                ),
+            }
+        }
     };
     (headline, lives_of(timeline, violation.first))
 }
 
 /// Returns true if the lease has reached its deadline by its client's clock.
-fn is_over(timeline: &Timeline<'_>, violation: &Violation) -> bool {
-    let attempt = timeline.attempt(violation.first);
-    attempt.is_some_and(|attempt| {
-        let reads_ns = unsound::reading(timeline, attempt, violation.to_ns);
-        let reads_ns = reads_ns.map(|it| it.saturating_add(LOSS_MARGIN_NS));
-        reads_ns >= attempt.deadline_local_ns()
-    })
+fn is_over(timeline: &Timeline<'_>, attempt: &Attempt, at_ns: u64) -> bool {
+    let reads_ns = unsound::reading(timeline, attempt, at_ns);
+    reads_ns.map(|it| it.saturating_add(LOSS_MARGIN_NS)) >= attempt.deadline_local_ns()
+}
+
+/// Returns true if the last extension that was settled before `at_ns` failed.
+fn last_extension_failed(attempt: &Attempt, at_ns: u64) -> bool {
+    let settled = attempt.extensions.iter().rev().find_map(|it| match (it.extended, it.failed) {
+        (Some(_), _) => Some(false),
+        (None, Some(failed)) => (failed.at_ns < at_ns).then_some(true),
+        (None, None) => None,
+    });
+    settled == Some(true)
 }
 
 fn unsound_votes(timeline: &Timeline<'_>, violation: &Violation) -> (String, Vec<Clause>) {
@@ -321,8 +348,9 @@ mod tests {
     use crate::report::Played;
     use crate::report::fixture;
 
-    /// Returns the headline about the first lease, reported as lost `early_ns` before its deadline.
-    fn lost(early_ns: u64) -> String {
+    /// Returns the headline about the first lease, reported as lost for `reason`, `early_ns` before
+    /// its deadline.
+    fn lost(early_ns: u64, reason: LostReason) -> String {
         let Played { result, kept, .. } = fixture::jump();
         let mut events: Vec<Event> = kept.into_iter().next().expect("a history").1;
         let first =
@@ -331,7 +359,8 @@ mod tests {
         events.retain(|it| it.at_ns <= at_ns);
         let (blamed, second, node) = (Blamed::NONE, None, None);
         let found = Violation { from_ns: at_ns, to_ns: at_ns, first, second, node, blamed };
-        let timeline = Timeline::new(&result.case.scenario, &events);
+        let mut timeline = Timeline::new(&result.case.scenario, &events);
+        timeline.attempts[0].lost = Some((Moment { at_ns, event: 0 }, reason));
         unsound_loss(&timeline, &found).0
     }
 
@@ -367,12 +396,20 @@ mod tests {
     #[test]
     fn a_loss_before_the_deadline_contradicts_the_keys() {
         let told = "L1 was reported lost at 5.000 s, but a majority of the nodes had kept its key";
-        assert_eq!(lost(4_898_000_000), told);
+        assert_eq!(lost(4_898_000_000, LostReason::KeysGone), told);
+    }
+
+    #[test]
+    fn a_loss_for_want_of_time_contradicts_the_deadline_or_the_extensions() {
+        let told = "L1 was reported as over at 5.000 s, before its deadline";
+        assert_eq!(lost(4_898_000_000, LostReason::DeadlinePassed), told);
+        let told = "L1 was over at 9.898 s, and its client reported a failed extension, but its last one had not failed";
+        assert_eq!(lost(0, LostReason::KeepAliveFailed), told);
     }
 
     #[test]
     fn a_loss_at_the_deadline_contradicts_the_keep_alive() {
         let told = "L1 was over at 9.898 s, although it was to be kept alive and could be extended";
-        assert_eq!(lost(0), told);
+        assert_eq!(lost(0, LostReason::DeadlinePassed), told);
     }
 }

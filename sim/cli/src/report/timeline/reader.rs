@@ -279,8 +279,8 @@ impl<'a> Reader<'a> {
             EventKind::ReleaseCalled { attempt } => {
                 self.with(attempt, |it| _ = it.released.get_or_insert(at));
             }
-            EventKind::LostDelivered { attempt } => {
-                self.with(attempt, |it| _ = it.lost.get_or_insert(at));
+            EventKind::LostDelivered { attempt, reason } => {
+                self.with(attempt, |it| _ = it.lost.get_or_insert((at, reason)));
             }
             EventKind::Checked { attempt, alive } => {
                 self.with(attempt, |it| it.checks.push((at, alive)));
@@ -353,7 +353,8 @@ fn beliefs_of(timeline: &Timeline<'_>, attempt: &Attempt) -> Vec<Interval> {
         let dead = matches!(away.why, AbsenceKind::Killed | AbsenceKind::PowerLost);
         dead && away.host == host && away.from.event > delivered.event
     });
-    let ends = [attempt.released, attempt.lost, death.map(|away| away.from)];
+    let lost = attempt.lost.map(|(at, _)| at);
+    let ends = [attempt.released, lost, death.map(|away| away.from)];
     let until_ns = ends.iter().flatten().map(|moment| moment.at_ns).min();
     let segments = timeline.clock_of(attempt);
     let until_ns = until_ns.unwrap_or(timeline.end_ns);

@@ -141,7 +141,7 @@ impl Bounds<'_> {
             }
             EventKind::AttemptSettled { attempt, .. }
             | EventKind::ReleaseCalled { attempt }
-            | EventKind::LostDelivered { attempt }
+            | EventKind::LostDelivered { attempt, .. }
             | EventKind::Checked { attempt, .. }
             | EventKind::SectionEntered { attempt }
             | EventKind::SectionLeft { attempt }

@@ -210,7 +210,7 @@ impl OneLock {
             EventKind::ExtensionSettled {
                 attempt, extended, counted, deadline_local_ns, ..
             } => {
-                self.facts.extension_settled(attempt);
+                self.facts.extension_settled(attempt, extended);
                 if extended {
                     self.observe_extension(attempt, counted, deadline_local_ns);
                 }
@@ -228,8 +228,8 @@ impl OneLock {
                 self.facts.beliefs.end(attempt, self.facts.now_ns);
                 self.observe_finish(attempt);
             }
-            EventKind::LostDelivered { attempt } => {
-                self.sound_loss.reported(&self.facts, attempt);
+            EventKind::LostDelivered { attempt, reason } => {
+                self.sound_loss.reported(&self.facts, attempt, reason);
                 self.sound_votes.ended(&self.facts, attempt);
                 self.facts.beliefs.end(attempt, self.facts.now_ns);
             }

@@ -1,7 +1,7 @@
 //! Tests of sections within their leases. C1 is granted at 2 ms and believes until 9 898 ms.
 
 use super::tale::{C1, C2, MS, PROBE, Tale, host};
-use crate::history::{ClockKind, EventKind};
+use crate::history::{ClockKind, EventKind, LostReason};
 use crate::oracle::{Blame, Blamed, Judgement};
 use crate::scenario::Property::{ExclusiveSection, SectionWithinLease};
 
@@ -67,8 +67,9 @@ fn a_section_without_leave_lasts_to_the_end() {
 
 #[test]
 fn a_loss_or_a_release_ends_the_lease_of_a_section() {
-    for end in [EventKind::LostDelivered { attempt: C1 }, EventKind::ReleaseCalled { attempt: C1 }]
-    {
+    let reason = LostReason::KeysGone;
+    let lost = EventKind::LostDelivered { attempt: C1, reason };
+    for end in [lost, EventKind::ReleaseCalled { attempt: C1 }] {
         let mut tale = inside();
         tale.at(5_000).tell(end).at(5_001).leaves(C1).at(20_000);
         let found = tale.violation(SectionWithinLease);

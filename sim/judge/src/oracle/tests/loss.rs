@@ -1,6 +1,7 @@
 //! Tests of sound-loss.
 
 use super::tale::{C1, MS, Tale, host, node};
+use crate::history::LostReason::{self, DeadlinePassed, KeepAliveFailed};
 use crate::history::{ClockKind, EventKind, FaultId, KeyEnd, Writer};
 use crate::oracle::Judgement;
 use crate::scenario::Property::SoundLoss;
@@ -23,7 +24,7 @@ fn evicted(nodes: &str) -> Tale {
 #[test]
 fn a_lease_that_ends_with_its_keys_tests_nothing() {
     assert_eq!(granted().at(3_000).releases(C1).finds(SoundLoss), Judgement::Vacuous);
-    let at_its_deadline = granted().at(9_897).loses(C1).finds(SoundLoss);
+    let at_its_deadline = granted().at(9_897).loses_by(C1, DeadlinePassed).finds(SoundLoss);
     assert_eq!(at_its_deadline, Judgement::Vacuous);
 }
 
@@ -32,7 +33,7 @@ fn a_lease_that_ends_with_its_keys_tests_nothing() {
 fn lost_at_its_deadline(limit: &str, mut tale: Tale) -> Judgement {
     let step = toml::from_str(&format!("acquire = {{ keep-alive = '{limit}' }}")).expect("a step");
     tale.scenario.clients[0].steps.push(step);
-    tale.at(9_897).loses(C1).finds(SoundLoss)
+    tale.at(9_897).loses_by(C1, DeadlinePassed).finds(SoundLoss)
 }
 
 #[test]
@@ -60,6 +61,44 @@ fn a_loss_without_a_cause_is_reported() {
     let violation = evicted("AB").loses(C1).violation(SoundLoss);
     assert_eq!((violation.from_ns, violation.to_ns), (2_000 * MS, 2_000 * MS));
     assert!(violation.blamed.is_none());
+}
+
+#[test]
+fn a_lease_does_not_run_out_before_its_deadline() {
+    let after = |ms, reason| granted().at(ms).loses_by(C1, reason).finds(SoundLoss);
+    assert!(after(9_895, DeadlinePassed).is_violated(), "more than 2 ms before it");
+    assert_eq!(after(9_896, DeadlinePassed), Judgement::Vacuous);
+    assert_eq!(after(2_000, LostReason::Closed), Judgement::Vacuous);
+    assert!(after(9_897, LostReason::KeysGone).is_violated(), "no key is gone");
+}
+
+#[test]
+fn a_lease_that_runs_out_says_whether_its_last_extension_failed() {
+    let ends = |extended: &[(u64, bool)], reason| {
+        let mut tale = granted();
+        let step = toml::from_str("acquire = { keep-alive = '20s' }").expect("a step");
+        tale.scenario.clients[0].steps.push(step);
+        let mut deadline_ms = 9_898;
+        for (ms, extended) in extended.iter().copied() {
+            if extended {
+                tale.at(ms).begins_extension(C1);
+                let until_ns = tale.extended_until_ns(C1);
+                tale.succeeds(C1, "ABCDE", until_ns).prolongs(C1, until_ns);
+                deadline_ms = ms + 9_898;
+            } else {
+                tale.at(ms).fails_to_extend(C1);
+            }
+        }
+        tale.at(deadline_ms).loses_by(C1, reason).finds(SoundLoss)
+    };
+    assert!(ends(&[(3_000, false)], DeadlinePassed).is_violated());
+    assert!(ends(&[(3_000, false), (4_000, true)], KeepAliveFailed).is_violated());
+    assert!(ends(&[], KeepAliveFailed).is_violated());
+    assert!(ends(&[(9_898, false)], KeepAliveFailed).is_violated(), "too late for a cause");
+    assert_eq!(ends(&[(4_000, true), (5_000, false)], KeepAliveFailed), Judgement::Vacuous);
+    assert_eq!(ends(&[(9_898, false)], DeadlinePassed), Judgement::Vacuous);
+    assert_eq!(ends(&[(3_000, false), (4_000, true)], DeadlinePassed), Judgement::Vacuous);
+    assert_eq!(ends(&[(3_000, false)], LostReason::KeepAliveEnded), Judgement::Vacuous);
 }
 
 #[test]
@@ -147,13 +186,16 @@ fn a_slow_clock_measures_the_bound() {
 
 #[test]
 fn a_lease_is_reported_as_lost_by_its_deadline() {
-    let late = granted().at(9_899).loses(C1).violation(SoundLoss);
+    let late = granted().at(9_899).loses_by(C1, DeadlinePassed).violation(SoundLoss);
     assert_eq!((late.from_ns, late.to_ns), (9_898 * MS, 9_899 * MS));
     assert!(granted().at(9_899).releases(C1).finds(SoundLoss).is_violated());
-    assert_eq!(granted().at(9_898).loses(C1).finds(SoundLoss), Judgement::Vacuous);
+    assert_eq!(
+        granted().at(9_898).loses_by(C1, DeadlinePassed).finds(SoundLoss),
+        Judgement::Vacuous
+    );
     let mut stopped = granted();
     stopped.at(9_000).stops(C1).at(11_000).continues(C1);
-    assert_eq!(stopped.loses(C1).finds(SoundLoss), Judgement::Vacuous);
+    assert_eq!(stopped.loses_by(C1, DeadlinePassed).finds(SoundLoss), Judgement::Vacuous);
 }
 
 #[test]
@@ -161,7 +203,9 @@ fn a_check_after_the_deadline_says_that_the_lease_is_over() {
     let checked = |ms, alive| {
         let mut tale = granted();
         tale.at(9_000).stops(C1).at(ms).continues(C1);
-        tale.tell(EventKind::Checked { attempt: C1, alive }).loses(C1).finds(SoundLoss)
+        tale.tell(EventKind::Checked { attempt: C1, alive })
+            .loses_by(C1, DeadlinePassed)
+            .finds(SoundLoss)
     };
     assert!(checked(9_898, true).is_violated());
     assert_eq!(checked(9_898, false), Judgement::Vacuous);

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use super::tale::scenario;
 use crate::history::{
     Answer, AttemptId, BasedOn, ClientId, ClockKind, CommandId, Event, EventKind, FaultId,
-    FencingToken, HostId, KeyEnd, NodeId, NodeIds, OpKind, Rejection, RoundId, Settlement, WriteId,
-    Writer,
+    FencingToken, HostId, KeyEnd, LostReason, NodeId, NodeIds, OpKind, Rejection, RoundId,
+    Settlement, WriteId, Writer,
 };
 use crate::oracle::Oracle;
 
@@ -178,11 +178,22 @@ fn of_extensions() -> impl Strategy<Value = EventKind> {
     ]
 }
 
+fn lost_reason() -> impl Strategy<Value = LostReason> {
+    proptest::sample::select(vec![
+        LostReason::Closed,
+        LostReason::DeadlinePassed,
+        LostReason::KeepAliveEnded,
+        LostReason::KeepAliveFailed,
+        LostReason::KeysGone,
+    ])
+}
+
 fn of_applications() -> BoxedStrategy<EventKind> {
     let based_on = prop_oneof![0..4u32, Just(u32::MAX)].prop_map(BasedOn::on);
     prop_oneof![
         attempt().prop_map(|attempt| EventKind::ReleaseCalled { attempt }),
-        attempt().prop_map(|attempt| EventKind::LostDelivered { attempt }),
+        (attempt(), lost_reason())
+            .prop_map(|(attempt, reason)| { EventKind::LostDelivered { attempt, reason } }),
         attempt().prop_map(|attempt| EventKind::Checked { attempt, alive: true }),
         (attempt(), nodes(), nodes()).prop_map(|(attempt, confirmed, possible)| {
             EventKind::VotesChanged { attempt, confirmed, possible }

@@ -49,8 +49,8 @@ impl Process {
                     task.without_lease(world);
                 }
             }
-            Action::Lost { attempt } => {
-                world.record(EventKind::LostDelivered { attempt });
+            Action::Lost { attempt, reason } => {
+                world.record(EventKind::LostDelivered { attempt, reason });
                 let held = self.tasks[task].held.as_mut();
                 if let Some(held) = held.filter(|held| held.attempt == attempt) {
                     held.lost = true;

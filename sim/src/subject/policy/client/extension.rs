@@ -1,6 +1,6 @@
 //! Extension of a policy client's lease.
 
-use lock_judge::history::{Id, NodeId, OpKind, Refusal};
+use lock_judge::history::{Id, LostReason, NodeId, OpKind, Refusal};
 use lock_judge::ids::IdVec;
 use redlock_protocol::{NodeIndex, NodeMask};
 
@@ -152,7 +152,8 @@ impl PolicyClient {
             }
             _ => {
                 self.state = State::Held { lost: true };
-                self.actions.push_back(Action::Lost { attempt: self.fresh.attempt });
+                let (attempt, reason) = (self.fresh.attempt, LostReason::DeadlinePassed);
+                self.actions.push_back(Action::Lost { attempt, reason });
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Clients at work: sections, checks, releases and writes, and stops of their processes.
 
 use super::{Tale, host};
-use crate::history::{AttemptId, BasedOn, EventKind, FencingToken, WriteId};
+use crate::history::{AttemptId, BasedOn, EventKind, FencingToken, LostReason, WriteId};
 
 impl Tale {
     pub(in crate::oracle::tests) fn sends_write(
@@ -42,8 +42,17 @@ impl Tale {
         self.tell(EventKind::ReleaseCalled { attempt: id })
     }
 
+    /// Its client reports that the keys of `id` are gone.
     pub(in crate::oracle::tests) fn loses(&mut self, id: AttemptId) -> &mut Self {
-        self.tell(EventKind::LostDelivered { attempt: id })
+        self.loses_by(id, LostReason::KeysGone)
+    }
+
+    pub(in crate::oracle::tests) fn loses_by(
+        &mut self,
+        id: AttemptId,
+        reason: LostReason,
+    ) -> &mut Self {
+        self.tell(EventKind::LostDelivered { attempt: id, reason })
     }
 
     pub(in crate::oracle::tests) fn stops(&mut self, id: AttemptId) -> &mut Self {
