@@ -18,6 +18,9 @@ const PERIOD: u32 = 3;
 const PERIOD_AFTER_FAILURE: u32 = 12;
 /// First pause before a round that makes keys count. A section shorter than this pays for no round.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
+/// Pause between the rounds that the opening of one connection brings forward. Without it, the rounds
+/// of thousands of leases would begin at once, and fail for want of room until the leases are lost.
+const PAUSE_BETWEEN_LEASES: Duration = Duration::from_micros(500);
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Renewal {
@@ -113,17 +116,26 @@ impl Lock {
     }
 
     /// Brings the next round forward if `node`, whose connection has opened, is not known to have
-    /// the key: the round shows it, and a missing key is set again.
-    pub(super) fn look_for_key_soon(&mut self, node: NodeIndex, now: BootInstant) {
-        if !self.granted().contains(node) {
-            self.renew_soon(now);
+    /// the key: the round shows it, and a missing key is set again. The rounds of `ahead` other leases
+    /// come first. Returns true if this lease has such a round.
+    pub(super) fn look_for_key_soon(
+        &mut self,
+        node: NodeIndex,
+        ahead: u32,
+        now: BootInstant,
+    ) -> bool {
+        let looks = self.renewal.next.is_some() && !self.granted().contains(node);
+        if looks {
+            self.renew_soon(now.after(PAUSE_BETWEEN_LEASES * ahead));
         }
+        looks
     }
 
-    fn renew_soon(&mut self, now: BootInstant) {
+    /// Brings the next round forward to soon after `from`.
+    fn renew_soon(&mut self, from: BootInstant) {
         if let Some(next) = self.renewal.next {
             let pause = self.renewal.pause.min(self.config.ttl / PERIOD_AFTER_FAILURE);
-            let soon = now.after(self.spread(pause));
+            let soon = from.after(self.spread(pause));
             self.renewal.next = Some(next.min(soon));
         }
     }

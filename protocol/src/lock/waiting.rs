@@ -144,14 +144,21 @@ impl Lock {
         }
     }
 
-    /// Handles the opening of a connection to `node`.
-    pub(crate) fn connection_opened(&mut self, node: NodeIndex, now: BootInstant) {
-        self.look_for_key_soon(node, now);
+    /// Handles the opening of a connection to `node`. Returns true if this brings the next round of
+    /// keep-alive forward; the rounds of `ahead` other leases come first.
+    pub(crate) fn connection_opened(
+        &mut self,
+        node: NodeIndex,
+        ahead: u32,
+        now: BootInstant,
+    ) -> bool {
+        let looks = self.look_for_key_soon(node, ahead, now);
         if let Some(listening) = self.heeds() {
             listening.connection_opened(node, now);
         } else if let Some(watching) = self.watches() {
             watching.connection_opened(node, now);
         }
+        looks
     }
 
     /// Handles the end of the connection to `node`.

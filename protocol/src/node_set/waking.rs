@@ -60,9 +60,12 @@ impl NodeSet {
         }
         let locks = self.slots.iter().filter_map(|slot| slot.lock.as_ref());
         let locks: Vec<LockId> = locks.map(Lock::id).collect();
+        let mut rounds = 0;
         for &lock in &locks {
             match self.lock_mut(lock) {
-                Some(machine) if is_open => machine.connection_opened(node, now),
+                Some(machine) if is_open => {
+                    rounds += u32::from(machine.connection_opened(node, rounds, now));
+                }
                 Some(machine) => machine.connection_lost(node, now),
                 None => {}
             }

@@ -3,6 +3,8 @@
 //! `kept` grants a lease at one day, by the nodes 0 and 1 of three. A lease of 10 s is over after
 //! 9 898 ms, and `fresh` spreads a round by up to a tenth of its period.
 
+mod many_leases;
+
 use core::time::Duration;
 
 use crate::command::{LockId, Op, Reply};

@@ -1,0 +1,38 @@
+//! Rounds of many leases of one client.
+
+use super::*;
+
+/// Lets `time` pass while the nodes 0 and 1 confirm each key at once.
+fn confirm(world: &mut World, time: Duration) {
+    let end = world.now.after(time);
+    while world.now < end {
+        world.pass(ms(1));
+        for index in 0..2 {
+            while !world.nodes[index].inbox.is_empty() {
+                world.answer_with(index, Reply::Integer(1));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_node_that_is_back_leaves_time_between_the_rounds() {
+    let mut world = World::warm(3);
+    world.close(2);
+    let keep_alive = Some(TTL * 60);
+    let config = LockConfig { keep_alive, watched: false, ..lock_config(3) };
+    for byte in 0..200 {
+        let lock = world.acquire(config, byte);
+        (0..2).for_each(|index| world.answer_with(index, Reply::Ok));
+        world.client.deliver(lock, world.now).expect("granted");
+    }
+    // Each lease lacks a key, so it has a round soon after the grant.
+    confirm(&mut world, ms(60));
+    world.accept(2);
+    let before = rounds(&world).len();
+    confirm(&mut world, ms(60));
+    let at_once = rounds(&world).len() - before;
+    assert!((1..=30).contains(&at_once), "{at_once} rounds in 60 ms");
+    confirm(&mut world, ms(100));
+    assert_eq!(rounds(&world).len() - before, 200);
+}
