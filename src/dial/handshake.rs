@@ -95,22 +95,28 @@ async fn exchange(
         &[b"CLIENT", b"TRACKING", b"ON", b"OPTIN", b"NOLOOP"],
     ];
     courtesies.iter().for_each(|command| resp::write(&mut outgoing, command));
-    stream.write_all(&outgoing).await?;
-    stream.flush().await?;
-    let (greeting, version) = match read(stream, decoder).await? {
-        Said::Error(text) => (Some(text), None),
-        Said::Map(bytes) => {
+    let sent = send(stream, &outgoing).await;
+    let first = read(stream, decoder).await;
+    let (greeting, version) = match (first, sent) {
+        (Err(_), Err(error)) | (Err(error), Ok(())) => return Err(error),
+        (Ok(Said::Error(text)), _) => (Some(text), None),
+        (Ok(Said::Map(bytes)), _) => {
             // Version 2 of the protocol has no pushes.
             *is_tracked = bytes.starts_with(b"%");
             (None, version(&bytes))
         }
-        Said::Other => (None, None),
+        (Ok(Said::Other), _) => (None, None),
     };
-    let selection = if database == 0 { None } else { read_error(stream, decoder).await? };
-    let mut last = None;
-    for _ in courtesies {
-        last = read_error(stream, decoder).await?;
-    }
+    let replies = if database == 0 { courtesies.len() } else { 1 + courtesies.len() };
+    let mut errors = match (read_errors(stream, decoder, replies).await, greeting.clone()) {
+        (Ok(errors), _) => errors,
+        // A server without room for another client, or that accepts none from this address, says so
+        // unasked and closes the connection.
+        (Err(_), Some(text)) => return Ok(Some(Refusal::Final(text))),
+        (Err(error), None) => return Err(error),
+    };
+    let selection = if database == 0 { None } else { errors.remove(0) };
+    let last = errors.pop().flatten();
     *is_tracked &= last.is_none();
     // A connection that was opened while a script ran would push nothing for all its life.
     let busy = last.filter(|text| text.starts_with(b"BUSY"));
@@ -118,9 +124,8 @@ async fn exchange(
         *is_tracked = false;
         let mut outgoing = BytesMut::new();
         resp::write(&mut outgoing, &[b"CLIENT", b"TRACKING", b"OFF"]);
-        stream.write_all(&outgoing).await?;
-        stream.flush().await?;
-        read_error(stream, decoder).await?;
+        send(stream, &outgoing).await?;
+        read_errors(stream, decoder, 1).await?;
     }
     Ok(match (greeting, selection) {
         (Some(text), _) if is_about_credentials(&text) => Some(Refusal::Final(text)),
@@ -128,6 +133,11 @@ async fn exchange(
         (Some(text), _) => Some(Refusal::Hello(text)),
         (None, selection) => selection.or(busy).map(Refusal::Final),
     })
+}
+
+async fn send(stream: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> Result<(), DialError> {
+    stream.write_all(bytes).await?;
+    Ok(stream.flush().await?)
 }
 
 /// Returns true if the server knows `HELLO` and refuses the credentials.
@@ -157,15 +167,20 @@ enum Said {
     Other,
 }
 
-/// Reads one reply; returns its text if it is an error.
-async fn read_error(
+/// Reads `count` replies; returns the text of each that is an error.
+async fn read_errors(
     stream: &mut (impl AsyncRead + Unpin),
     decoder: &mut Decoder,
-) -> Result<Option<Vec<u8>>, DialError> {
-    Ok(match read(stream, decoder).await? {
-        Said::Error(text) => Some(text),
-        Said::Map(_) | Said::Other => None,
-    })
+    count: usize,
+) -> Result<Vec<Option<Vec<u8>>>, DialError> {
+    let mut errors = Vec::with_capacity(count);
+    for _ in 0..count {
+        errors.push(match read(stream, decoder).await? {
+            Said::Error(text) => Some(text),
+            Said::Map(_) | Said::Other => None,
+        });
+    }
+    Ok(errors)
 }
 
 async fn read(

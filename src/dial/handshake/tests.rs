@@ -186,3 +186,26 @@ fn connection_to_a_server_too_busy_to_push_is_opened_later() {
     let (_, outcome) = talk("redis://a", &[&[HELLO, busy, busy, busy, OK]]);
     assert!(outcome.unwrap(), "it will push");
 }
+
+#[test]
+fn a_server_that_refuses_and_closes_is_quoted() {
+    let full = "-ERR max number of clients reached\r\n";
+    for url in ["redis://a", "redis://me:secret@a/7"] {
+        let (_, outcome) = talk(url, &[&[full]]);
+        assert_eq!(refused(outcome), "ERR max number of clients reached");
+    }
+}
+
+#[test]
+fn a_server_that_closes_before_it_is_asked_is_quoted() {
+    let endpoint: Endpoint = "redis://a".parse().unwrap();
+    let (mut ours, mut theirs) = duplex(1 << 16);
+    let denied = b"-DENIED Redis is running in protected mode\r\n";
+    assert!(poll(pin!(theirs.write_all(denied))).is_ready());
+    drop(theirs);
+    let Poll::Ready(outcome) = poll(pin!(handshake(&mut ours, &endpoint, None))) else {
+        panic!("the server has closed the connection")
+    };
+    let outcome = outcome.map(|(_, is_tracked)| is_tracked);
+    assert_eq!(refused(outcome), "DENIED Redis is running in protected mode");
+}
