@@ -139,3 +139,20 @@ fn refused_release_on_a_lost_connection_is_owed_like_others() {
     world.answer(0);
     assert_eq!(world.client.owed(node(0)), 0);
 }
+
+#[test]
+fn nothing_is_owed_to_nodes_that_were_never_asked() {
+    let mut world = World::warm(3);
+    (0..3).for_each(|index| world.close(index));
+    world.acquire(lock_config(3), 1);
+    let events = world.events();
+    let has_failed = events.iter().any(|it| matches!(it, Event::AttemptFailed { .. }));
+    assert!(has_failed, "{events:?}");
+    for index in 0..3 {
+        assert_eq!(
+            world.client.owed(node(index)),
+            0,
+            "its SET was refused, so no node has the key"
+        );
+    }
+}
