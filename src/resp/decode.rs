@@ -4,7 +4,7 @@ use bytes::{Buf, BytesMut};
 use redis_protocol::resp3::decode::complete::decode_range;
 use redis_protocol::resp3::types::RangeFrame;
 
-use super::scan::{Malformed, Scan};
+use super::scan::{Found, Malformed, Scan};
 
 /// Room for one read, in bytes.
 const CHUNK: usize = 4_096;
@@ -58,6 +58,8 @@ pub(crate) struct Decoder {
     scan: Scan,
     /// Length of the frame that was returned last and is still in the buffer.
     taken: usize,
+    /// Number of bytes behind it that are to be dropped: the rest of a string that is too long.
+    rest: usize,
     /// Number of pushes received.
     pushes: u64,
 }
@@ -77,14 +79,21 @@ impl Decoder {
 
     /// Returns the next reply, or `None` while it is incomplete. Skips attributes, and all pushes
     /// except [`Frame::KeysFlushed`] and [`Frame::KeysChanged`]: they answer no command. After an
-    /// error the decoder must not be used again.
+    /// error the decoder must not be used again. A string that is longer than a frame may be is
+    /// returned in part: no command of the client needs all of such a value.
     pub(crate) fn next(&mut self) -> Result<Option<Frame<'_>>, Malformed> {
         loop {
             self.buffer.advance(core::mem::take(&mut self.taken));
-            let Some(length) = self.scan.resume(&self.buffer)? else {
+            if self.rest > 0 && !self.drop_rest()? {
+                return Ok(None);
+            }
+            let Some(Found { length, rest }) = self.scan.resume(&self.buffer)? else {
                 return Ok(None);
             };
-            self.taken = length;
+            (self.taken, self.rest) = (length, rest);
+            if rest > 0 {
+                return Ok(Some(Frame::Text(beginning(&self.buffer[..length]))));
+            }
             self.pushes += u64::from(self.buffer[0] == b'>');
             match self.buffer[0] {
                 b'>' => match self.buffer[..length].strip_prefix(INVALIDATE) {
@@ -100,6 +109,33 @@ impl Decoder {
             }
         }
     }
+}
+
+impl Decoder {
+    /// Drops what has come of the rest of a string. Returns true if all of it has.
+    fn drop_rest(&mut self) -> Result<bool, Malformed> {
+        let of_string = self.buffer.len().min(self.rest.saturating_sub(LINE_BREAK.len()));
+        self.buffer.advance(of_string);
+        self.rest -= of_string;
+        if self.rest > LINE_BREAK.len() || self.buffer.len() < LINE_BREAK.len() {
+            return Ok(false);
+        }
+        if !self.buffer.starts_with(LINE_BREAK) {
+            return Err(Malformed);
+        }
+        self.buffer.advance(core::mem::take(&mut self.rest));
+        Ok(true)
+    }
+}
+
+const LINE_BREAK: &[u8] = b"\r\n";
+
+/// Returns the beginning of the string of which `bytes` has the header and a part.
+fn beginning(bytes: &[u8]) -> &[u8] {
+    let header = bytes.windows(2).position(|pair| pair == LINE_BREAK).unwrap_or(0);
+    // Three letters and a colon tell the format of a verbatim string.
+    let format = if bytes[0] == b'=' { 4 } else { 0 };
+    &bytes[header + LINE_BREAK.len() + format..]
 }
 
 /// Head of a push that invalidates keys. A null follows that stands for all keys, or an array of

@@ -12,6 +12,21 @@ pub(super) const FRAME_MAX: usize = 64 * 1_024;
 /// Largest number of elements in all aggregates of one frame together.
 pub(super) const ELEMENTS_MAX: usize = 1_024;
 
+/// Longest string that a server returns, in bytes.
+const STRING_MAX: usize = 512 * 1_024 * 1_024;
+/// Part of a longer string that is kept, with its header, in bytes. A key can have any value.
+pub(super) const KEPT: usize = FRAME_MAX / 2;
+
+/// A frame that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Its length in bytes, or of the kept part.
+    pub(super) length: usize,
+    /// Number of bytes that follow and are to be dropped, with the line break at the end: none unless
+    /// the frame is a string that is too long.
+    pub(super) rest: usize,
+}
+
 /// Progress of the search for the end of the first frame. The search reads headers only, without
 /// recursion into nested ones, and never reads the same bytes twice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,17 +42,24 @@ pub(super) struct Scan {
 }
 
 impl Scan {
-    /// Returns the length of the first frame in `bytes`, or `None` while the frame is incomplete.
-    /// `bytes` may only have grown since the last call. After a complete frame the next search
-    /// begins.
-    pub(super) fn resume(&mut self, bytes: &[u8]) -> Result<Option<usize>, Malformed> {
+    /// Returns the first frame in `bytes`, or `None` while the frame is incomplete. `bytes` may only
+    /// have grown since the last call. After a complete frame the next search begins, behind the
+    /// rest that is to be dropped.
+    pub(super) fn resume(&mut self, bytes: &[u8]) -> Result<Option<Found>, Malformed> {
         while let Some(end) = self.header_end(bytes)? {
             let (kind, header) = (bytes[self.header], &bytes[self.header + 1..end]);
             let (mut next, mut inside) = (end + 2, 0);
             match kind {
                 b'$' | b'!' | b'=' => {
-                    if let Some(body) = length(header, kind == b'$', FRAME_MAX)? {
+                    if let Some(body) = length(header, kind == b'$', STRING_MAX)? {
                         next += body + 2;
+                        if next > FRAME_MAX && self.header == 0 && kind != b'!' {
+                            if bytes.len() < KEPT {
+                                return Ok(None);
+                            }
+                            *self = Self::default();
+                            return Ok(Some(Found { length: KEPT, rest: next - KEPT }));
+                        }
                         if next <= FRAME_MAX && bytes.len() < next {
                             return Ok(None);
                         }
@@ -63,7 +85,7 @@ impl Scan {
             (self.header, self.searched) = (next, next);
             if self.is_complete_with(inside)? {
                 *self = Self::default();
-                return Ok(Some(next));
+                return Ok(Some(Found { length: next, rest: 0 }));
             }
         }
         Ok(None)
@@ -110,7 +132,7 @@ fn length(digits: &[u8], nullable: bool, most: usize) -> Result<Option<usize>, M
     if nullable && digits == b"-1" {
         return Ok(None);
     }
-    if !(1..=7).contains(&digits.len()) || !digits.iter().all(u8::is_ascii_digit) {
+    if !(1..=9).contains(&digits.len()) || !digits.iter().all(u8::is_ascii_digit) {
         return Err(Malformed);
     }
     let value = digits.iter().fold(0, |value: usize, digit| value * 10 + usize::from(digit & 0xf));
@@ -121,8 +143,11 @@ fn length(digits: &[u8], nullable: bool, most: usize) -> Result<Option<usize>, M
 mod tests {
     use super::*;
 
+    /// Returns the length of the first frame, which is complete.
     fn scan(bytes: &[u8]) -> Result<Option<usize>, Malformed> {
-        Scan::default().resume(bytes)
+        let found = Scan::default().resume(bytes)?;
+        assert!(found.is_none_or(|it| it.rest == 0), "{found:?}");
+        Ok(found.map(|it| it.length))
     }
 
     #[test]
@@ -148,10 +173,13 @@ mod tests {
 
     #[test]
     fn length_is_bounded_by_the_header_and_without_one() {
-        for kind in ["$", "!", "="] {
-            assert_eq!(scan(format!("{kind}{}\r\n", FRAME_MAX + 1).as_bytes()), Err(Malformed));
-            assert_eq!(scan(format!("{kind}{FRAME_MAX}\r\n").as_bytes()), Err(Malformed));
-            assert_eq!(scan(format!("{kind}{}\r\n", FRAME_MAX - 10).as_bytes()), Ok(None));
+        for head in ["!", "*1\r\n$", "*1\r\n="] {
+            assert_eq!(scan(format!("{head}{}\r\n", FRAME_MAX + 1).as_bytes()), Err(Malformed));
+            assert_eq!(scan(format!("{head}{FRAME_MAX}\r\n").as_bytes()), Err(Malformed));
+            assert_eq!(scan(format!("{head}{}\r\n", FRAME_MAX - 20).as_bytes()), Ok(None));
+        }
+        for kind in ["$", "="] {
+            assert_eq!(scan(format!("{kind}{}\r\n", STRING_MAX + 1).as_bytes()), Err(Malformed));
         }
         assert_eq!(scan(&[b"+".to_vec(), vec![b'x'; FRAME_MAX]].concat()), Err(Malformed));
         assert_eq!(scan(&[b"+".to_vec(), vec![b'x'; FRAME_MAX - 3]].concat()), Ok(None));
@@ -160,6 +188,20 @@ mod tests {
         assert_eq!(scan(&strings), Ok(None));
         let strings = [strings, vec![b'x'; 65_000], b"\r\n$999\r\n".to_vec()].concat();
         assert_eq!(scan(&strings), Err(Malformed));
+    }
+
+    #[test]
+    fn a_string_that_is_too_long_is_cut() {
+        for kind in ["$", "="] {
+            for body in [FRAME_MAX - 9, 100_000, STRING_MAX] {
+                let header = format!("{kind}{body}\r\n").into_bytes();
+                let length = header.len() + body + 2;
+                let come = |count| [header.clone(), vec![b'x'; count - header.len()]].concat();
+                assert_eq!(scan(&come(KEPT - 1)), Ok(None));
+                let found = Found { length: KEPT, rest: length - KEPT };
+                assert_eq!(Scan::default().resume(&come(KEPT)), Ok(Some(found)));
+            }
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::super::scan::FRAME_MAX;
+use super::super::scan::{FRAME_MAX, KEPT};
 use super::*;
 
 /// An owned [`Frame`].
@@ -237,6 +237,37 @@ fn a_long_frame_byte_by_byte_is_not_searched_again_and_again() {
     assert_eq!(decode(long.chunks(1)).0.len(), 1);
     let blob = [b"$65000\r\n".to_vec(), vec![b'\r'; 65_000], b"\r\n".to_vec()].concat();
     assert_eq!(decode(blob.chunks(1)).0.len(), 1);
+}
+
+/// A key of the application can have the name of a lock, and any value.
+#[test]
+fn a_string_of_any_length_is_one_reply() {
+    for (head, skipped) in [("$", ""), ("=", "txt:")] {
+        let body = [skipped.as_bytes(), &vec![b'\r'; 200_000]].concat();
+        let long =
+            [format!("{head}{}\r\n", body.len()).into_bytes(), body, b"\r\n".to_vec()].concat();
+        let bytes =
+            [b":1\r\n".to_vec(), long.clone(), b":2\r\n".to_vec(), long, b"+OK\r\n".to_vec()]
+                .concat();
+        for chunk in [1, 7, 4_096, bytes.len()] {
+            let (replies, failed) = decode(bytes.chunks(chunk));
+            assert!(!failed);
+            let [
+                Owned::Integer(1),
+                Owned::Text(first),
+                Owned::Integer(2),
+                Owned::Text(_),
+                Owned::Ok,
+            ] = &replies[..]
+            else {
+                panic!("{} replies by {chunk} bytes", replies.len())
+            };
+            assert!((KEPT - 20..KEPT).contains(&first.len()), "{}", first.len());
+            assert!(first.iter().all(|byte| *byte == b'\r'));
+        }
+    }
+    let broken = [b"$200000\r\n".to_vec(), vec![b'x'; 200_002], b":1\r\n".to_vec()].concat();
+    assert!(decode(broken.chunks(4_096)).1, "no line break ends the string");
 }
 
 #[test]
