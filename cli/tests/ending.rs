@@ -18,6 +18,10 @@ pub(crate) const TESTS: &[Test] = &[
         "processes_that_a_command_leaves_behind_are_ended",
         processes_that_a_command_leaves_behind_are_ended,
     ),
+    (
+        "an_ended_process_whose_parent_has_left_is_not_waited_for",
+        an_ended_process_whose_parent_has_left_is_not_waited_for,
+    ),
     ("a_stopped_command_is_ended", a_stopped_command_is_ended),
     ("a_stopped_command_takes_a_signal_to_end", a_stopped_command_takes_a_signal_to_end),
 ];
@@ -119,6 +123,14 @@ fn processes_that_a_command_leaves_behind_are_ended() {
     let child = call.line();
     assert_eq!(call.end(), (Some(0), String::new()));
     assert!(!is_running(&child));
+    fleet.empties();
+}
+
+fn an_ended_process_whose_parent_has_left_is_not_waited_for() {
+    let fleet = Fleet::of(1);
+    let leaves = "sleep 0.1 & exec setsid sleep 60 > /dev/null 2>&1";
+    let mut call = Call::start(fleet.run("", &format!("sh -c '{leaves}' & sleep 0.5")));
+    assert_eq!(call.end(), (Some(0), String::new()));
     fleet.empties();
 }
 

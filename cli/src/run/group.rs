@@ -19,6 +19,32 @@ pub(super) fn adopt_orphans() {
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
+/// Returns true if every process of the group has ended, and waits to be collected by a parent that
+/// has left the group. Where the system does not tell, the answer is no.
+fn has_only_zombies(group: Pid) -> bool {
+    let Ok(processes) = std::fs::read_dir("/proc") else { return false };
+    let stats = processes.flatten().filter_map(|it| std::fs::read(it.path().join("stat")).ok());
+    let mut members = stats.filter_map(|stat| member(group, &stat)).peekable();
+    members.peek().is_some() && members.all(|it| it.is_zombie && it.parent != std::process::id())
+}
+
+/// A process of the group.
+#[derive(Debug, PartialEq, Eq)]
+struct Member {
+    is_zombie: bool,
+    parent: u32,
+}
+
+/// Returns the process with the content `stat` of `/proc/PID/stat`; `None` if it is in another group.
+fn member(group: Pid, stat: &[u8]) -> Option<Member> {
+    // The name of the program is in brackets, and may have any bytes.
+    let behind = stat.iter().rposition(|byte| *byte == b')')? + 1;
+    let mut words = core::str::from_utf8(&stat[behind..]).ok()?.split_ascii_whitespace();
+    let is_zombie = matches!(words.next()?, "Z" | "X");
+    let parent = words.next()?.parse().ok()?;
+    (words.next()?.parse() == Ok(group.as_raw_pid())).then_some(Member { is_zombie, parent })
+}
+
 /// A change of the command's own process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
@@ -59,9 +85,12 @@ impl Group {
         let _ = kill_process_group(self.id(), signal);
     }
 
-    /// Returns true if the group has a process. One that this process may not signal counts.
+    /// Returns true if the group has a process that has not ended. One that this process may not
+    /// signal counts.
     pub(super) fn is_alive(&self) -> bool {
         test_kill_process_group(self.id()) != Err(Errno::SRCH)
+            // A process that started during the first look is seen by the second.
+            && !(has_only_zombies(self.id()) && has_only_zombies(self.id()))
     }
 
     /// Collects every child that has ended, also those that are not of the command: process 1 of a
@@ -87,5 +116,22 @@ impl Group {
                 return Some(Change::Ended(Exit::Command(u8::try_from(code).unwrap_or(u8::MAX))));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_described_behind_the_name_of_its_program() {
+        let group = Pid::from_raw(42).expect("not 0");
+        let of = |stat: &str| member(group, stat.as_bytes());
+        let is = |is_zombie, parent| Some(Member { is_zombie, parent });
+        assert_eq!(of("7 (sh) Z 1 42 42 0 -1 4228108\n"), is(true, 1));
+        assert_eq!(of("7 (a) b) R 1 (c) S 3 42 42 0"), is(false, 3));
+        assert_eq!(of("7 (sh) S 42 41 42 0"), None, "another group");
+        assert_eq!(of(""), None);
+        assert_eq!(of("7 (sh)"), None);
     }
 }
