@@ -170,9 +170,15 @@ impl Subject {
         }
     }
 
-    /// Passes on the next reply on a connection.
-    pub fn handle_reply(&mut self, route: Route, reply: Reply, now: Now) {
-        of_machine!(self, it => it.handle_reply(route, reply, now));
+    /// Passes on the next reply on a connection. Returns false if no action can follow from it.
+    pub fn handle_reply(&mut self, route: Route, reply: Reply, now: Now) -> bool {
+        match self {
+            Self::GetSet(it) => it.handle_reply(route, reply, now),
+            Self::Php(it) => it.handle_reply(route, reply, now),
+            Self::Policy(it) => it.handle_reply(route, reply, now),
+            Self::Redlock(it) => return it.handle_reply(route, reply, now),
+        }
+        true
     }
 
     /// Reports that the time from [`Subject::poll_timeout_boot_ns`] has come.

@@ -100,8 +100,10 @@ impl NodeSet {
             // connection wants to hear of the next one.
             self.key_changed(node, resource, by, now);
         }
-        let has_command = |node: NodeIndex| self.links[node.get()].has_command();
-        !self.events.is_empty() || self.touched.iter().any(has_command)
+        if !self.links[node.get()].has_command() {
+            self.settle(node);
+        }
+        !self.events.is_empty() || !self.touched.is_empty()
     }
 
     /// Handles the timeout that [`NodeSet::poll_timeout`] returned. Harmless at any other time.

@@ -17,8 +17,7 @@ impl NodeSet {
         while let Some(node) = self.touched.iter().next() {
             let command = self.links[node.get()].poll_command(now, &mut self.notes);
             if command.is_none() {
-                self.touched.remove(node);
-                self.timeouts[node.get()] = self.links[node.get()].poll_timeout();
+                self.settle(node);
             }
             // A command dropped as too late may have consequences at this very link.
             self.route(now);
@@ -27,6 +26,12 @@ impl NodeSet {
             }
         }
         None
+    }
+
+    /// Notes that the link of `node` has no command for now, and when it next needs a timeout.
+    pub(super) fn settle(&mut self, node: NodeIndex) {
+        self.touched.remove(node);
+        self.timeouts[node.get()] = self.links[node.get()].poll_timeout();
     }
 
     /// Returns the next event for the driver.

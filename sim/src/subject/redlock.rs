@@ -207,7 +207,7 @@ impl RedlockClient {
         self.machine.handle_key_changed(node(route), epoch, resource, instant(now));
     }
 
-    pub(super) fn handle_reply(&mut self, route: Route, reply: super::Reply, now: Now) {
+    pub(super) fn handle_reply(&mut self, route: Route, reply: super::Reply, now: Now) -> bool {
         let reply = match reply.value {
             ReplyValue::Error => Reply::Error,
             ReplyValue::Integer(value) => Reply::Integer(value),
@@ -218,7 +218,9 @@ impl RedlockClient {
             ReplyValue::Registered(value) => Reply::Registered(value),
             ReplyValue::Value { token, .. } => Reply::Held(Holder::of(token.as_bytes())),
         };
-        self.machine.handle_reply(node(route), route.epoch, reply, instant(now));
+        let has_more = self.machine.handle_reply(node(route), route.epoch, reply, instant(now));
+        // The machine may have begun to extend a lease by itself.
+        has_more || self.tasks.iter().any(|task| task.keeps_alive)
     }
 
     pub(super) fn handle_timeout(&mut self, now: Now) {

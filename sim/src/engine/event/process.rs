@@ -63,7 +63,8 @@ pub(super) struct Process {
     /// Time at which the subject next needs a timeout, as of the end of the latest call of `run`.
     subject_due_boot_ns: Option<u64>,
     eligible_from_ns: IdVec<NodeId, u64>,
-    /// True if the subject has had no input since it last had no action left.
+    /// True if the subject has had no input that can lead to an action since it last had no action
+    /// left.
     is_drained: bool,
 }
 
@@ -189,9 +190,7 @@ impl Process {
 
     /// Takes all steps that are possible now, and sets the timer for the rest.
     pub(super) fn run(&mut self, world: &mut World) {
-        while self.step(world) {
-            self.is_drained = false;
-        }
+        while self.step(world) {}
         if world.clients.is_dead(self.client) {
             self.end();
         } else if world.clients.can_run(self.client) {
@@ -242,6 +241,7 @@ impl Process {
             self.is_drained = true;
         }
         if self.hand_over(world) || self.use_locks(world) {
+            self.is_drained = false;
             return true;
         }
         // The step that the application was about to take may have been the one before which a fault

@@ -18,6 +18,7 @@ impl Process {
             return;
         }
         world.clients.take_input(self.client);
+        self.is_drained = false;
         let now = self.now(world);
         match input {
             Input::Connected(number) => {
@@ -99,7 +100,7 @@ impl Process {
         let answer = reply.answer();
         world.record(EventKind::Delivered { command, attempt, node, op, answer });
         if let Some(route) = self.route(number) {
-            self.subject.handle_reply(route, reply, now);
+            self.is_drained = !self.subject.handle_reply(route, reply, now);
         }
         if op == OpKind::Introduce || matches!(value, ReplyValue::NotServing) {
             self.tell_eligibility(world);
@@ -117,6 +118,7 @@ impl Process {
         if due_ns > now.boot_ns {
             return false;
         }
+        self.is_drained = false;
         self.subject.handle_timeout(now);
         true
     }
