@@ -62,9 +62,18 @@ impl NodeSet {
         if known { self.timeouts[node.get()] } else { self.links[node.get()].poll_timeout() }
     }
 
-    /// Passes the links' reports to the locks concerned, until no report is left. A loop, not a
-    /// recursion: a lost connection produces a thousand reports at once.
+    /// Passes the links' reports to the locks concerned, until no report is left.
+    #[inline]
     pub(super) fn route(&mut self, now: BootInstant) {
+        // Most inputs lead to no report.
+        if !self.notes.is_empty() {
+            self.route_notes(now);
+        }
+    }
+
+    /// Passes on the reports. A loop, not a recursion: a lost connection produces a thousand reports
+    /// at once.
+    fn route_notes(&mut self, now: BootInstant) {
         while let Some(CommandOutcome { node, id, outcome }) = self.notes.pop_front() {
             let Some(lock) = id.lock else { continue };
             let eligible_from = self.links[node.get()].eligible_from();
