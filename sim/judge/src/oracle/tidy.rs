@@ -171,9 +171,12 @@ fn outlives_its_ttl(facts: &Facts, id: AttemptId, node: NodeId, due_ns: u64) -> 
 /// requires that.
 fn due_ns(facts: &Facts, id: AttemptId, node: NodeId) -> u64 {
     let finished_ns = facts.leases.get(id).map_or(NEVER, |it| it.finished_ns);
+    if finished_ns == NEVER {
+        return NEVER;
+    }
     let tells_ns = facts.reach.can_send_since_ns(id.client, node, finished_ns);
     let runs_ns = facts.processes.runs_since_ns(id.client);
-    if [finished_ns, tells_ns, runs_ns].contains(&NEVER) {
+    if tells_ns == NEVER || runs_ns == NEVER {
         return NEVER;
     }
     let healed_ns = if tells_ns == 0 { 0 } else { tells_ns.max(runs_ns) };
