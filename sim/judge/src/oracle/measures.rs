@@ -14,14 +14,14 @@ mod waits;
 
 use self::beliefs::Beliefs;
 use self::effort::Effort;
-use self::polls::Polls;
+use self::polls::{Polls, client_of};
 use self::reads::Reads;
 use self::sections::Sections;
 use self::votes::Votes;
 use self::waits::Waits;
 use super::facts::Facts;
 use super::measured::Measured;
-use crate::history::{AttemptId, ClientId, EventKind, Settlement, Writer};
+use crate::history::{AttemptId, ClientId, EventKind, NodeId, OpKind, Settlement, Writer};
 
 /// Measures of a run so far.
 #[derive(Debug)]
@@ -67,28 +67,52 @@ impl Measures {
         self.waits.passes(held_ns, to_ns);
     }
 
-    /// Folds in an event. `facts` are those at its time.
+    /// Folds in an event; each measure is told only of the events that it knows. `facts` are those at
+    /// its time.
     #[inline]
     pub(super) fn observe(&mut self, facts: &Facts, kind: &EventKind) {
-        self.polls.observe(facts, kind);
-        self.reads.observe(facts, kind);
+        let now_ns = facts.now_ns;
+        match *kind {
+            EventKind::Written { attempt, node, op, .. } => {
+                self.written(facts, attempt.client, node, op);
+            }
+            EventKind::Executed { attempt, changed: true, .. } => {
+                self.changes(now_ns, Some(attempt.client));
+            }
+            EventKind::KeyEnded { writer, .. } => self.changes(now_ns, client_of(writer)),
+            EventKind::Clock { .. }
+            | EventKind::NodeUp { .. }
+            | EventKind::NodeDown { .. }
+            | EventKind::NodeStalled { .. }
+            | EventKind::NodeUnstalled { .. }
+            | EventKind::FailedOver { .. }
+            | EventKind::Continued { .. }
+            | EventKind::KeyReturned { .. } => self.changes(now_ns, None),
+            EventKind::FaultBegan { .. } | EventKind::FaultEnded { .. } => {
+                self.polls.changes(now_ns, None);
+            }
+            EventKind::Killed { host, .. } => {
+                self.polls.changes(now_ns, None);
+                facts.setting.clients_on(host).iter().for_each(|client| self.killed(client));
+            }
+            EventKind::Eligible { client, .. } => self.polls.eligible(now_ns, client),
+            EventKind::Delivered { .. } | EventKind::Executed { .. } => {}
+            _ => self.observe_attempt(facts, kind),
+        }
+    }
+
+    /// Folds in an action of a client or of its application.
+    fn observe_attempt(&mut self, facts: &Facts, kind: &EventKind) {
         let is_judged = |id: AttemptId| facts.setting.is_judged(id.client);
         match *kind {
-            EventKind::Written { attempt, .. } if is_judged(attempt) => self.effort.commands += 1,
             EventKind::AttemptBegan { attempt, .. } if is_judged(attempt) => {
-                self.effort.attempts += 1;
-                match facts.setting.is_worker(attempt.client) {
-                    true => self.waits.worker_asked(attempt.client),
-                    false => self.waits.asked(attempt.client),
-                }
+                self.began(facts, attempt.client);
             }
             EventKind::AttemptSettled { attempt, outcome } if is_judged(attempt) => {
-                let is_worker = facts.setting.is_worker(attempt.client);
-                if is_worker && outcome != Settlement::Granted {
-                    self.waits.worker_asked(attempt.client);
-                } else if outcome == Settlement::Cancelled {
-                    self.waits.ended(attempt.client);
-                }
+                self.settled(facts, attempt.client, outcome);
+            }
+            EventKind::ExtensionBegan { attempt, .. } if is_judged(attempt) => {
+                self.reads.began(facts.now_ns, attempt.client);
             }
             EventKind::GrantDelivered { attempt, .. } if is_judged(attempt) => {
                 self.effort.granted(facts.now_ns);
@@ -104,6 +128,7 @@ impl Measures {
             }
             EventKind::ReleaseCalled { attempt } => self.votes.ended(attempt),
             EventKind::GaveUp { client } if facts.setting.is_judged(client) => {
+                self.polls.gave_up(client);
                 self.effort.gave_up();
                 self.waits.ended(client);
             }
@@ -111,11 +136,45 @@ impl Measures {
                 self.sections.entered(attempt);
             }
             EventKind::SectionLeft { attempt } => self.sections.left(attempt),
-            EventKind::Killed { host, .. } => {
-                facts.setting.clients_on(host).iter().for_each(|client| self.killed(client));
-            }
             _ => {}
         }
+    }
+
+    fn began(&mut self, facts: &Facts, client: ClientId) {
+        self.polls.began(facts.now_ns, client);
+        self.reads.began(facts.now_ns, client);
+        self.effort.attempts += 1;
+        match facts.setting.is_worker(client) {
+            true => self.waits.worker_asked(client),
+            false => self.waits.asked(client),
+        }
+    }
+
+    fn written(&mut self, facts: &Facts, client: ClientId, node: NodeId, op: OpKind) {
+        if !facts.setting.is_judged(client) {
+            return;
+        }
+        self.effort.commands += 1;
+        self.polls.written(facts, client);
+        if matches!(op, OpKind::Look | OpKind::Read) {
+            self.reads.written(facts, client, node);
+        }
+    }
+
+    fn settled(&mut self, facts: &Facts, client: ClientId, outcome: Settlement) {
+        self.polls.settled(facts.now_ns, client, outcome);
+        let is_worker = facts.setting.is_worker(client);
+        if is_worker && outcome != Settlement::Granted {
+            self.waits.worker_asked(client);
+        } else if outcome == Settlement::Cancelled {
+            self.waits.ended(client);
+        }
+    }
+
+    /// Records a change that every client but `by` may react to.
+    fn changes(&mut self, now_ns: u64, by: Option<ClientId>) {
+        self.polls.changes(now_ns, by);
+        self.reads.changes(now_ns);
     }
 
     fn killed(&mut self, client: ClientId) {

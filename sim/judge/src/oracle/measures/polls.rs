@@ -14,7 +14,7 @@
 
 use core::mem;
 
-use crate::history::{AttemptId, ClientId, ClientIds, EventKind, NodeId, Settlement, Writer};
+use crate::history::{ClientId, ClientIds, NodeId, Settlement, Writer};
 use crate::ids::PerClient;
 use crate::oracle::facts::Facts;
 use crate::oracle::measured::Measured;
@@ -69,51 +69,18 @@ impl Polls {
         (self.asking, self.most, self.most_in_vain) = (ClientIds::EMPTY, 0, 0);
     }
 
-    /// Folds in an event. `facts` are those at its time.
-    #[inline]
-    pub(super) fn observe(&mut self, facts: &Facts, kind: &EventKind) {
-        match *kind {
-            EventKind::AttemptBegan { attempt, .. } => self.began(facts, attempt),
-            EventKind::Written { attempt, .. } => self.written(facts, attempt.client),
-            EventKind::AttemptSettled { attempt, outcome } => {
-                self.settled(facts.now_ns, attempt.client, outcome);
-            }
-            EventKind::GaveUp { client } => self.asking.remove(client),
-            EventKind::Executed { attempt, changed: true, .. } => {
-                self.changes(facts.now_ns, Some(attempt.client));
-            }
-            EventKind::KeyEnded { writer, .. } => self.changes(facts.now_ns, client_of(writer)),
-            EventKind::Eligible { client, .. } if self.asking.contains(client) => {
-                self.of[client].changes(facts.now_ns);
-            }
-            EventKind::Clock { .. }
-            | EventKind::NodeUp { .. }
-            | EventKind::NodeDown { .. }
-            | EventKind::NodeStalled { .. }
-            | EventKind::NodeUnstalled { .. }
-            | EventKind::FailedOver { .. }
-            | EventKind::Continued { .. }
-            | EventKind::Killed { .. }
-            | EventKind::FaultBegan { .. }
-            | EventKind::FaultEnded { .. }
-            | EventKind::KeyReturned { .. } => self.changes(facts.now_ns, None),
-            _ => {}
-        }
-    }
-
-    fn began(&mut self, facts: &Facts, id: AttemptId) {
-        if !facts.setting.is_judged(id.client) {
-            return;
-        }
-        let of = &mut self.of[id.client];
-        if !self.asking.contains(id.client) {
-            *of = Asking { since_ns: facts.now_ns, ..Asking::default() };
-            self.asking.insert(id.client);
+    /// Records T1 of a judged attempt.
+    pub(super) fn began(&mut self, now_ns: u64, client: ClientId) {
+        let of = &mut self.of[client];
+        if !self.asking.contains(client) {
+            *of = Asking { since_ns: now_ns, ..Asking::default() };
+            self.asking.insert(client);
         }
         of.unwritten = true;
     }
 
-    fn written(&mut self, facts: &Facts, client: ClientId) {
+    /// Records a command of an attempt.
+    pub(super) fn written(&mut self, facts: &Facts, client: ClientId) {
         if !self.asking.contains(client) || !mem::take(&mut self.of[client].unwritten) {
             return;
         }
@@ -132,7 +99,8 @@ impl Polls {
         }
     }
 
-    fn settled(&mut self, now_ns: u64, client: ClientId, outcome: Settlement) {
+    /// Records the end of an attempt.
+    pub(super) fn settled(&mut self, now_ns: u64, client: ClientId, outcome: Settlement) {
         if matches!(outcome, Settlement::Granted | Settlement::Cancelled) {
             self.asking.remove(client);
         } else if self.asking.contains(client) {
@@ -143,8 +111,20 @@ impl Polls {
         }
     }
 
+    /// Records the end of an acquisition without a lease.
+    pub(super) fn gave_up(&mut self, client: ClientId) {
+        self.asking.remove(client);
+    }
+
+    /// Records that `client` counts a node from another instant on.
+    pub(super) fn eligible(&mut self, now_ns: u64, client: ClientId) {
+        if self.asking.contains(client) {
+            self.of[client].changes(now_ns);
+        }
+    }
+
     /// Records a change that every client but `by` may react to.
-    fn changes(&mut self, now_ns: u64, by: Option<ClientId>) {
+    pub(super) fn changes(&mut self, now_ns: u64, by: Option<ClientId>) {
         for client in self.asking.iter().filter(|client| Some(*client) != by) {
             self.of[client].changes(now_ns);
         }
@@ -173,7 +153,7 @@ fn is_in_vain(facts: &Facts, client: ClientId, since_ns: u64) -> bool {
         && members.iter().filter(can_vote).count() < facts.majority_of(client)
 }
 
-fn client_of(writer: Writer) -> Option<ClientId> {
+pub(super) fn client_of(writer: Writer) -> Option<ClientId> {
     match writer {
         Writer::Attempt(id) => Some(id.client),
         Writer::Nobody | Writer::Operator => None,

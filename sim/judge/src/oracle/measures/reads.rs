@@ -5,7 +5,7 @@
 //! then grows slow. Its connections, the node's data and its own attempts and extensions are other
 //! reasons to ask a node; each of them begins a new second here.
 
-use crate::history::{AttemptId, ClientId, ClientIds, EventKind, NodeId, OpKind};
+use crate::history::{ClientId, ClientIds, NodeId};
 use crate::ids::{PerClient, PerNode};
 use crate::oracle::facts::Facts;
 use crate::oracle::measured::Measured;
@@ -48,36 +48,18 @@ impl Reads {
         (self.clients, self.changed_ns, self.most) = (ClientIds::EMPTY, 0, 0);
     }
 
-    /// Folds in an event. `facts` are those at its time.
-    #[inline]
-    pub(super) fn observe(&mut self, facts: &Facts, kind: &EventKind) {
-        let is_judged = |id: AttemptId| facts.setting.is_judged(id.client);
-        match *kind {
-            EventKind::Written { attempt, node, op: OpKind::Look | OpKind::Read, .. }
-                if is_judged(attempt) =>
-            {
-                self.written(facts, attempt.client, node);
-            }
-            EventKind::AttemptBegan { attempt, .. } | EventKind::ExtensionBegan { attempt, .. }
-                if is_judged(attempt) =>
-            {
-                self.of(attempt.client).began_ns = facts.now_ns;
-            }
-            EventKind::Executed { changed: true, .. }
-            | EventKind::KeyEnded { .. }
-            | EventKind::KeyReturned { .. }
-            | EventKind::Clock { .. }
-            | EventKind::Continued { .. }
-            | EventKind::NodeUp { .. }
-            | EventKind::NodeDown { .. }
-            | EventKind::NodeStalled { .. }
-            | EventKind::NodeUnstalled { .. }
-            | EventKind::FailedOver { .. } => self.changed_ns = facts.now_ns,
-            _ => {}
-        }
+    /// Records T1 of an attempt or an extension of `client`.
+    pub(super) fn began(&mut self, now_ns: u64, client: ClientId) {
+        self.of(client).began_ns = now_ns;
     }
 
-    fn written(&mut self, facts: &Facts, client: ClientId, node: NodeId) {
+    /// Records a change that any client may look into.
+    pub(super) fn changes(&mut self, now_ns: u64) {
+        self.changed_ns = now_ns;
+    }
+
+    /// Records a look or a read.
+    pub(super) fn written(&mut self, facts: &Facts, client: ClientId, node: NodeId) {
         let changed_ns = self.changed_ns;
         let of = self.of(client);
         let members = facts.setting.members(client).iter();
