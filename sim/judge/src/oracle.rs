@@ -92,10 +92,15 @@ impl Oracle {
     }
 
     /// Folds in the next event.
+    #[inline]
     pub fn observe(&mut self, event: &Event) {
-        if let [only] = &mut self.locks[..] {
-            return only.observe(event);
+        match &mut self.locks[..] {
+            [only] => only.observe(event),
+            _ => self.observe_with_each(event),
         }
+    }
+
+    fn observe_with_each(&mut self, event: &Event) {
         let concerned = event.kind.client_concerned();
         for lock in &mut self.locks {
             match concerned {

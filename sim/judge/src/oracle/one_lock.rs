@@ -101,7 +101,7 @@ impl OneLock {
 
     /// Folds in an event that is about this lock, or about every lock.
     pub(super) fn observe(&mut self, event: &Event) {
-        self.pass(event.at_ns);
+        self.advance(event.at_ns);
         self.measures.observe(&self.facts, &event.kind);
         match event.kind {
             EventKind::Written { .. }
@@ -146,7 +146,7 @@ impl OneLock {
     /// Folds in an event about another lock. Both locks have the same connections if one process uses
     /// both, so its commands count for what this lock's clients can reach.
     pub(super) fn observe_neighbour(&mut self, event: &Event) {
-        self.pass(event.at_ns);
+        self.advance(event.at_ns);
         match event.kind {
             EventKind::AttemptBegan { attempt, .. } => self.facts.neighbour_began(attempt),
             EventKind::Written { command, attempt, node, op } => {
@@ -160,13 +160,20 @@ impl OneLock {
         }
     }
 
-    /// Lets time pass up to the instant of the next event.
-    fn pass(&mut self, at_ns: u64) {
+    /// Lets time pass up to the instant of the next event, which is often that of the last.
+    #[inline]
+    fn advance(&mut self, at_ns: u64) {
         if at_ns > self.facts.now_ns {
-            self.section_within_lease.passes(&self.facts, at_ns);
-            self.measures.passes(&self.facts, at_ns);
-            self.facts.now_ns = at_ns;
+            self.pass(at_ns);
         }
+    }
+
+    /// Judges and measures the time until `at_ns`, in which no event happens.
+    #[inline(never)]
+    fn pass(&mut self, at_ns: u64) {
+        self.section_within_lease.passes(&self.facts, at_ns);
+        self.measures.passes(&self.facts, at_ns);
+        self.facts.now_ns = at_ns;
     }
 
     /// Returns true if `client` uses this lock, or probes it.
