@@ -24,10 +24,15 @@ impl NodeSet {
     }
 
     /// Makes waiting first attempts due, if the change of a connection allows it.
+    #[inline]
     pub(super) fn look_for_connections(&mut self) {
-        if self.connecting.is_empty() || self.lacks_first_connections() {
-            return;
+        if !self.connecting.is_empty() && !self.lacks_first_connections() {
+            self.first_attempts_are_due();
         }
+    }
+
+    #[cold]
+    fn first_attempts_are_due(&mut self) {
         for lock in core::mem::take(&mut self.connecting) {
             if self.lock_mut(lock).is_some_and(|it| it.connections_ready()) {
                 self.timers.arm(lock.slot, None);

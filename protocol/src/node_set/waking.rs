@@ -12,6 +12,7 @@ use crate::time::BootInstant;
 impl NodeSet {
     /// Tells the use that waits for `resource`, and its leases that are watched, unless it is `by`
     /// itself: the key on `node` has changed, or may have. Returns true if one of them acts on it.
+    #[inline]
     pub(super) fn key_changed(
         &mut self,
         node: NodeIndex,
@@ -19,9 +20,20 @@ impl NodeSet {
         by: Option<LockId>,
         now: BootInstant,
     ) -> bool {
-        if self.listeners.is_empty() && self.watched.is_empty() {
-            return false;
-        }
+        let is_heard = !self.listeners.is_empty() || !self.watched.is_empty();
+        is_heard && self.tell_uses_of(resource, node, by, now)
+    }
+
+    /// Tells the uses of `resource` but `by`; nobody waits for most changes, so this stays out of the
+    /// callers' way.
+    #[inline(never)]
+    fn tell_uses_of(
+        &mut self,
+        resource: ResourceId,
+        node: NodeIndex,
+        by: Option<LockId>,
+        now: BootInstant,
+    ) -> bool {
         // Of one client's uses of a resource only the first in line waits for changes.
         let is_waiting =
             |&head: &LockId| self.lock(head).is_some_and(|lock| lock.phase() == Phase::Listening);
@@ -47,11 +59,16 @@ impl NodeSet {
     }
 
     /// Tells all uses if the connection to `node` has opened or ended.
+    #[inline]
     pub(super) fn note_connection(&mut self, node: NodeIndex, now: BootInstant) {
         let is_open = self.links[node.get()].is_open();
-        if is_open == self.open.contains(node) {
-            return;
+        if is_open != self.open.contains(node) {
+            self.connection_changed(node, is_open, now);
         }
+    }
+
+    #[cold]
+    fn connection_changed(&mut self, node: NodeIndex, is_open: bool, now: BootInstant) {
         if is_open {
             self.open.insert(node);
             self.mute.remove(node);
