@@ -68,7 +68,8 @@ pub struct NodeSet {
     clock: BootInstant,
     /// Links that may have a command; their timeout is not in `timeouts`.
     touched: NodeMask,
-    timeouts: [Option<BootInstant>; MAX_NODES],
+    /// Next timeout of every other link; [`BootInstant::NEVER`] if it has none.
+    timeouts: [BootInstant; MAX_NODES],
 }
 
 #[derive(Clone, Debug)]
@@ -108,7 +109,7 @@ impl NodeSet {
             events: VecDeque::with_capacity(16),
             clock: BootInstant::ZERO,
             touched: NodeMask::EMPTY,
-            timeouts: [None; MAX_NODES],
+            timeouts: [BootInstant::NEVER; MAX_NODES],
         }
     }
 

@@ -31,7 +31,7 @@ impl NodeSet {
     /// Notes that the link of `node` has no command for now, and when it next needs a timeout.
     pub(super) fn settle(&mut self, node: NodeIndex) {
         self.touched.remove(node);
-        self.timeouts[node.get()] = self.links[node.get()].poll_timeout();
+        self.timeouts[node.get()] = self.timeout_of_link(node);
     }
 
     /// Returns the next event for the driver.
@@ -43,8 +43,11 @@ impl NodeSet {
     /// Returns the earliest instant at which [`NodeSet::handle_timeout`] has something to do.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<BootInstant> {
-        let links = self.nodes.iter().filter_map(|node| self.node_timeout(node));
-        links.chain(self.lock_timeout()).min()
+        let mut at = self.lock_timeout().unwrap_or(BootInstant::NEVER);
+        for node in self.nodes.iter() {
+            at = at.min(self.next_timeout(node));
+        }
+        (at != BootInstant::NEVER).then_some(at)
     }
 
     /// Returns the earliest instant at which [`NodeSet::handle_lock_timeout`] has something to do.
@@ -58,8 +61,18 @@ impl NodeSet {
     #[must_use]
     #[inline]
     pub fn node_timeout(&self, node: NodeIndex) -> Option<BootInstant> {
-        let known = !self.touched.contains(node);
-        if known { self.timeouts[node.get()] } else { self.links[node.get()].poll_timeout() }
+        Some(self.next_timeout(node)).filter(|&at| at != BootInstant::NEVER)
+    }
+
+    /// Returns the next timeout of the link of `node`; [`BootInstant::NEVER`] if it has none.
+    #[inline]
+    fn next_timeout(&self, node: NodeIndex) -> BootInstant {
+        let is_known = !self.touched.contains(node);
+        if is_known { self.timeouts[node.get()] } else { self.timeout_of_link(node) }
+    }
+
+    fn timeout_of_link(&self, node: NodeIndex) -> BootInstant {
+        self.links[node.get()].poll_timeout().unwrap_or(BootInstant::NEVER)
     }
 
     /// Passes the links' reports to the locks concerned, until no report is left.
