@@ -77,7 +77,8 @@ pub(super) struct Task {
     attempts: u16,
     /// TTL of the present acquisition; `None` for the client's.
     pub(super) wanted_ttl: Option<Span>,
-    /// Number of OK replies to the current attempt that the process has read.
+    /// Number of OK replies to the current attempt that the process has read, if faults wait for
+    /// points.
     votes: usize,
     pub(super) to_deliver: Option<AttemptId>,
     /// The new deadline of the extended lease, which the application has not yet learnt.

@@ -13,6 +13,7 @@ impl Process {
     /// Handles an input, unless a fault stops the process before it.
     pub(super) fn take_in(&mut self, world: &mut World, input: Input) {
         if let Input::Reply(number, reply) = input
+            && world.plan.has_points
             && !self.reach_reply(world, number, reply)
         {
             return;
