@@ -114,6 +114,11 @@ impl Task {
         }
     }
 
+    /// Returns true if the application awaits a lease or a new deadline that is there.
+    fn has_news(&self) -> bool {
+        self.to_deliver.is_some() || self.to_prolong.is_some()
+    }
+
     /// Resets to the beginning of a run.
     fn reset(&mut self) {
         self.script.restart();
@@ -273,20 +278,16 @@ impl Process {
 
     /// Hands a lease or a new deadline to the application that awaits it; returns true if one did.
     fn hand_over(&mut self, world: &mut World) -> bool {
-        for task in self.numbers() {
-            if let Some(attempt) = self.tasks[task].to_deliver {
-                if self.reach(world, attempt, AttemptStep::Deliver, None) {
-                    self.tasks[task].to_deliver = None;
-                    self.deliver(world, task);
-                }
-                return true;
+        let Some(task) = self.tasks.iter().position(Task::has_news) else { return false };
+        if let Some(attempt) = self.tasks[task].to_deliver {
+            if self.reach(world, attempt, AttemptStep::Deliver, None) {
+                self.tasks[task].to_deliver = None;
+                self.deliver(world, task);
             }
-            if let Some((attempt, deadline_local_ns)) = self.tasks[task].to_prolong.take() {
-                self.prolong(world, task, attempt, deadline_local_ns);
-                return true;
-            }
+        } else if let Some((attempt, deadline_local_ns)) = self.tasks[task].to_prolong.take() {
+            self.prolong(world, task, attempt, deadline_local_ns);
         }
-        false
+        true
     }
 
     /// Begins the faults that wait for this point; returns true if the process may continue.
