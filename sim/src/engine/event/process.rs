@@ -255,9 +255,13 @@ impl Process {
         if !world.clients.can_run(self.client) {
             return false;
         }
-        if let Some(input) = world.clients.first_input(self.client) {
+        while let Some(input) = world.clients.first_input(self.client) {
             self.take_in(world, input);
-            return true;
+            // An answer without consequences, and without a fault that waits for it, leaves nothing to
+            // do.
+            if !self.is_drained || world.plan.has_points {
+                return true;
+            }
         }
         self.expire_timer(world)
     }
