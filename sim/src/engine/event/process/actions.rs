@@ -16,7 +16,7 @@ use crate::world::{Arrival, Direction, Packet, Unsent, World};
 impl Process {
     /// Carries out an action of the subject; returns false if a fault stops the process before it.
     pub(super) fn act(&mut self, world: &mut World, task: usize, action: Action) -> bool {
-        if !self.reach_action(world, task, action) {
+        if world.plan.has_points && !self.reach_action(world, task, action) {
             self.action = Some((task, action));
             return false;
         }
