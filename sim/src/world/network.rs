@@ -226,7 +226,9 @@ impl<P: Copy> Network<P> {
         let (from, to) = self.connection(number).ends(direction);
         let cut = self.any_cut && self.is_cut(from, to);
         let pipe = self.connection_mut(number).pipe_mut(direction);
-        let front = pipe.flights.front().filter(|front| front.arrives_ns <= now_ns)?;
+        if pipe.flights.front().is_none_or(|front| front.arrives_ns > now_ns) {
+            return None;
+        }
         if cut || pipe.held {
             pipe.held = true;
             if pipe.orphaned {
@@ -234,9 +236,7 @@ impl<P: Copy> Network<P> {
             }
             return None;
         }
-        let what = front.what;
-        pipe.flights.pop_front();
-        Some(what)
+        pipe.flights.pop_front().map(|flight| flight.what)
     }
 
     /// Returns true if nothing passes from `from` to `to`.
