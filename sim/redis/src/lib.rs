@@ -19,6 +19,7 @@ pub mod server;
 mod storage;
 mod stream;
 mod tracked;
+mod trees;
 mod watched;
 mod writer;
 

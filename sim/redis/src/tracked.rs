@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::SmallBytes;
+use crate::{SmallBytes, trees};
 
 /// Default limit on the number of keys in the table (`tracking-table-max-keys`).
 const KEYS_MAX: usize = 1_000_000;
@@ -164,8 +164,8 @@ impl Tracked {
 
     /// Forgets everything: a new process starts.
     pub(super) fn clear(&mut self) {
-        self.listeners.clear();
-        self.readers.clear();
+        trees::clear(&mut self.listeners);
+        trees::clear(&mut self.readers);
         self.current = None;
         self.pushes.clear();
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::SmallBytes;
+use crate::{SmallBytes, trees};
 
 /// Keys watched by at least one connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -114,7 +114,7 @@ impl Watched {
 
     /// Forgets all watchers and changes.
     pub(super) fn clear(&mut self) {
-        self.keys.clear();
+        trees::clear(&mut self.keys);
         self.changes = 0;
     }
 }

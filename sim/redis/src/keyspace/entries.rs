@@ -4,7 +4,7 @@ use core::hash::{Hash, Hasher};
 use std::collections::BTreeMap;
 
 use super::Entry;
-use crate::SmallBytes;
+use crate::{SmallBytes, trees};
 
 /// Number of keys up to which a list is faster than a tree.
 const FEW: usize = 8;
@@ -29,10 +29,7 @@ impl Entries {
     /// Removes every key, but keeps the memory of the list.
     pub(super) fn clear(&mut self) {
         self.few.clear();
-        // Clearing an empty tree costs as much as dropping one.
-        if !self.many.is_empty() {
-            self.many.clear();
-        }
+        trees::clear(&mut self.many);
     }
 
     pub(super) fn get(&self, key: &[u8]) -> Option<&Entry> {
