@@ -34,7 +34,7 @@ use super::ground::{MS_NS, NEVER, ROUNDING_NS};
 use super::leases::Attempt;
 use super::owed_answers::SetBehind;
 use super::verdict::{Judgement, Violation};
-use crate::history::{AttemptId, NodeId, OpKind};
+use crate::history::{AttemptId, NodeId, NodeIds, OpKind};
 
 /// Judgement so far.
 #[derive(Debug, Default)]
@@ -167,8 +167,11 @@ fn is_sound(facts: &Facts, id: AttemptId, t2_local_ns: u64, deadline_local_ns: u
         || deadline_local_ns <= expiry_ns.saturating_sub(attempt.drift_ns);
     let has_time_left = t2_local_ns < deadline_local_ns && !attempt.over_when_decided;
     let was_in_quarantine = |node: NodeId| {
-        let was_eligible =
-            attempt.eligible_since_answer.contains(node) || facts.is_eligible(id, node);
+        // Each name of a node has a quarantine of its own, and a report does not say whose it is.
+        let has_two_names = facts.setting.votes(id.client, NodeIds::just(node)) > 1;
+        let was_eligible = has_two_names
+            || attempt.eligible_since_answer.contains(node)
+            || facts.is_eligible(id, node);
         !was_eligible || facts.may_have_forgotten(id, node)
     };
     let counts_quarantined =

@@ -118,6 +118,17 @@ fn a_node_that_was_in_quarantine_at_t1_does_not_vote() {
 }
 
 #[test]
+fn a_quarantine_of_one_name_of_a_node_says_nothing_of_the_other() {
+    let mut tale = Tale::new();
+    tale.scenario.cluster.aliases.insert(String::from("A2"), String::from("A"));
+    tale.scenario.clients[0].nodes = Some(["A", "B", "A2"].map(String::from).to_vec());
+    let (client, node, from_local_ns) = (C1.client, node('A'), 1_009_000 * MS);
+    tale.at(1_000).tell(EventKind::Eligible { client, node, from_local_ns });
+    tale.begins(C1).at(1_001).sets(C1, "AB").at(1_002).decides(C1, "AB").delivers(C1);
+    assert_eq!(tale.finds(SoundGrant), Judgement::Holds);
+}
+
+#[test]
 fn a_node_that_may_have_forgotten_a_lease_does_not_vote() {
     let judged = |change: fn(&mut Tale), restarts_ms: u64| {
         let mut tale = Tale::new();
