@@ -17,9 +17,11 @@
 //! No answer of an extension counts because of a read.
 
 mod canonical;
+mod room_again;
 
 use core::time::Duration;
 
+use self::room_again::RoomAgain;
 use super::listening::idle_delay;
 use super::{Lock, LockOutcome, Phase, Vote, Votes};
 use crate::command::{CommandId, NoAnswer, Op, Reply, Send};
@@ -36,9 +38,6 @@ const CALM: Duration = Duration::from_secs(1);
 
 /// Time after which a node that did not answer a read is asked again.
 const READ_AGAIN: Duration = Duration::from_secs(1);
-
-/// The same if there was no room for the read, because so many leases read at once.
-const ROOM_AGAIN: Duration = Duration::from_millis(50);
 
 /// A lease's knowledge of its keys, by the nodes' last replies.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +70,7 @@ pub(crate) struct Watching {
     /// Nodes whose read is put off, and until when.
     later: NodeMask,
     later_at: Option<BootInstant>,
+    room_again: RoomAgain,
 }
 
 impl Watching {
@@ -92,6 +92,7 @@ impl Watching {
             pushed_at: BootInstant::ZERO,
             later: NodeMask::EMPTY,
             later_at: None,
+            room_again: RoomAgain::FIRST,
         }
     }
 
@@ -269,8 +270,10 @@ impl Watching {
             Ok(Reply::Integer(number)) => (number > 0, false),
             Err(_) => {
                 self.unsure.insert(node);
-                let is_crowded = outcome == Err(NoAnswer::Crowded);
-                let delay = if is_crowded { ROOM_AGAIN } else { READ_AGAIN };
+                let delay = match outcome {
+                    Err(NoAnswer::Crowded) => self.room_again.pause(self.later_at.is_none()),
+                    _ => READ_AGAIN,
+                };
                 let nodes = NodeMask::of(node).without(self.away);
                 return self.read_later(nodes, now.after(delay));
             }
@@ -279,6 +282,7 @@ impl Watching {
                 return;
             }
         };
+        self.room_again = RoomAgain::FIRST;
         if !pushes {
             self.mute.insert(node);
         }

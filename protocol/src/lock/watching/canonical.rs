@@ -10,6 +10,7 @@ impl Watching {
         out.flag(self.has_begun);
         out.maybe_ahead(self.begins_at);
         out.maybe_ahead(self.later_at);
+        self.room_again.encode(out);
         out.word(u64::from(self.idle_pushes));
         out.ahead(self.pushed_at.after(CALM));
     }

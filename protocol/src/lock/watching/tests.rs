@@ -266,6 +266,20 @@ fn reads_leave_room_for_attempts() {
 }
 
 #[test]
+fn a_lease_asks_for_room_ever_more_rarely() {
+    let (mut world, _) = granted();
+    world.answer_all();
+    world.pass(ms(499));
+    let mut tries = 0;
+    (0..READS_MAX).for_each(|_| _ = world.acquire(lock_config(5), 2));
+    while let Some(at) = world.client.lock_timeout().filter(|at| *at < world.now.after(ms(3_000))) {
+        world.client.handle_lock_timeout(at);
+        tries += 1;
+    }
+    assert!((4..=8).contains(&tries), "{tries} times in three seconds");
+}
+
+#[test]
 fn a_push_in_front_of_the_reply_is_looked_into_again() {
     let (mut world, lock) = watched();
     world.push(0);
