@@ -181,6 +181,12 @@ impl Facts {
         }
     }
 
+    /// Returns true if the client's boot clock has had its current rate since `from_ns`.
+    pub(super) fn has_kept_its_rate(&self, client: ClientId, from_ns: u64) -> bool {
+        let host = self.setting.client_host(client);
+        self.clocks.segment(host, ClockKind::Boot).true_ns <= from_ns
+    }
+
     /// Converts a duration in true time to the client's clock, at the clock's current rate.
     pub(super) fn by_clock_of(&self, client: ClientId, span_ns: u64) -> u64 {
         let host = self.setting.client_host(client);

@@ -131,7 +131,8 @@ impl SoundGrant {
     pub(super) fn set_behind(&mut self, facts: &Facts, set: SetBehind) {
         let SetBehind { id, at_ns, owed_since_ns } = set;
         let owed_ns = facts.by_clock_of(id.client, at_ns - owed_since_ns);
-        let is_stuck = owed_ns > facts.setting.node_timeout_ns.saturating_add(MS_NS);
+        let is_stuck = owed_ns > facts.setting.node_timeout_ns.saturating_add(MS_NS)
+            && facts.has_kept_its_rate(id.client, owed_since_ns);
         // A process that stopped may have had the answer before it took it in.
         let ran = facts.processes.runs_since_ns(id.client) <= owed_since_ns;
         let is_ours = facts.setting.is_ours(id.client) && facts.setting.is_judged(id.client);

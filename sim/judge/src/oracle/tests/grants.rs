@@ -1,8 +1,8 @@
 //! Tests of what sound-grant asks of the clients of this project alone.
 
 use super::extension::c1_holds;
-use super::tale::{C1, C1_AGAIN, C2, MS, Tale, node};
-use crate::history::{Answer, AttemptId, EventKind, KeyEnd, OpKind, Writer};
+use super::tale::{C1, C1_AGAIN, C2, MS, Tale, host, node};
+use crate::history::{Answer, AttemptId, ClockKind, EventKind, KeyEnd, OpKind, Writer};
 use crate::oracle::Judgement;
 use crate::scenario::Property::SoundGrant;
 use crate::scenario::{RestartGuard, Span};
@@ -244,6 +244,28 @@ fn no_set_is_written_to_a_node_that_owes_an_answer() {
     assert_eq!(judged(51, OpKind::Set, false), Judgement::Vacuous, "the node timeout and 1 ms");
     assert_eq!(judged(52, OpKind::Release, false), Judgement::Vacuous);
     assert_eq!(judged(52, OpKind::Set, true), Judgement::Vacuous, "the answer may have waited");
+}
+
+#[test]
+fn an_answer_is_not_owed_for_longer_because_a_clock_has_become_fast() {
+    let judged = |fast_from_ms| {
+        let mut tale = Tale::new();
+        tale.begins(C1);
+        let mut look = None;
+        for ms in [1, 5, 40] {
+            tale.at(ms);
+            if ms == fast_from_ms {
+                tale.runs_at(host(C1), ClockKind::Boot, 400_000_000);
+            }
+            if ms == 5 {
+                look = Some((tale.writes(C1, 'A', OpKind::Look), C1, 'A', OpKind::Look));
+            }
+        }
+        tale.at(50).begins(C1_AGAIN).writes(C1_AGAIN, 'A', OpKind::Set);
+        tale.at(200).hears(look.expect("at 5 ms"), Answer::Yes).finds(SoundGrant)
+    };
+    assert!(judged(1).is_violated(), "45 ms are 63 ms of its clock");
+    assert_eq!(judged(40), Judgement::Vacuous);
 }
 
 #[test]
