@@ -186,10 +186,10 @@ impl Policy {
         let (token, attempt) = (self.token(), self.attempt);
         let taken = self.links.each_mut().map(|link| link.set(token, attempt, now));
         for node in (0..NODES).filter(|&node| !taken[node]) {
-            if self.phase == Phase::Trying {
-                self.votes[node] = Vote::NotSent;
-                self.settle(now, actions);
-            }
+            self.votes[node] = Vote::NotSent;
+        }
+        if taken.contains(&false) {
+            self.settle(now, actions);
         }
     }
 
