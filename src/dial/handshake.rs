@@ -108,11 +108,11 @@ async fn exchange(
         (Ok(Said::Other), _) => (None, None),
     };
     let replies = if database == 0 { courtesies.len() } else { 1 + courtesies.len() };
-    let mut errors = match (read_errors(stream, decoder, replies).await, greeting.clone()) {
+    let mut errors = match (read_errors(stream, decoder, replies).await, &greeting) {
         (Ok(errors), _) => errors,
         // A server without room for another client, or that accepts none from this address, says so
         // unasked and closes the connection.
-        (Err(_), Some(text)) => return Ok(Some(Refusal::Final(text))),
+        (Err(_), Some(_)) => return Ok(greeting.map(Refusal::Final)),
         (Err(error), None) => return Err(error),
     };
     let selection = if database == 0 { None } else { errors.remove(0) };
