@@ -101,7 +101,7 @@ impl NodeSet {
             self.key_changed(node, resource, by, now);
         }
         if !self.links[node.get()].has_command() {
-            self.settle(node);
+            self.note_idle(node);
         }
         !self.events.is_empty() || !self.touched.is_empty()
     }

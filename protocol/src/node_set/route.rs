@@ -17,7 +17,7 @@ impl NodeSet {
         while let Some(node) = self.touched.iter().next() {
             let command = self.links[node.get()].poll_command(now, &mut self.notes);
             if command.is_none() {
-                self.settle(node);
+                self.note_idle(node);
             }
             // A command dropped as too late may have consequences at this very link.
             self.route(now);
@@ -29,7 +29,7 @@ impl NodeSet {
     }
 
     /// Notes that the link of `node` has no command for now, and when it next needs a timeout.
-    pub(super) fn settle(&mut self, node: NodeIndex) {
+    pub(super) fn note_idle(&mut self, node: NodeIndex) {
         self.touched.remove(node);
         self.timeouts[node.get()] = self.timeout_of_link(node);
     }
