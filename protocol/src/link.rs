@@ -213,9 +213,6 @@ impl Link {
                     self.drop_unwritten(place, NoAnswer::NotSent, notes);
                     notes.push_back(CommandOutcome { node, id, outcome: Err(NoAnswer::NotSent) });
                 }
-                None if notes.iter().any(|it| it.refuses(after)) => {
-                    notes.push_back(CommandOutcome { node, id, outcome: Err(NoAnswer::NotSent) });
-                }
                 place
                     if !self.has_room()
                         || place.is_none() && (after.is_some() || self.is_down()) =>

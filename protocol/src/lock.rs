@@ -219,7 +219,7 @@ impl Lock {
     }
 
     /// Handles the outcome of one of this lock's commands to `node`. `eligible_from` is the node's
-    /// current value.
+    /// current value. An attempt is not settled yet: see [`Lock::settle`].
     pub(crate) fn handle_outcome(
         &mut self,
         id: CommandId,
@@ -271,15 +271,12 @@ impl Lock {
         if matches!(self.phase, Phase::Trying | Phase::Decided) {
             self.record_answer(node, outcome, now);
         }
-        match self.phase {
-            Phase::Trying => self.settle(now).map(LockOutcome::Settled),
-            Phase::Decided | Phase::Held { .. } => {
-                self.set_settled(node);
-                self.count_young_soon(now);
-                self.look_for_loss()
-            }
-            _ => None,
+        if !matches!(self.phase, Phase::Decided | Phase::Held { .. }) {
+            return None;
         }
+        self.set_settled(node);
+        self.count_young_soon(now);
+        self.look_for_loss()
     }
 
     /// Handles the timeout that [`Lock::poll_timeout`] returned.

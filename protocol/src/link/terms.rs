@@ -46,14 +46,6 @@ pub(crate) struct CommandOutcome {
     pub(crate) outcome: Result<Reply, NoAnswer>,
 }
 
-impl CommandOutcome {
-    /// Returns true if this is the report that the link has refused the command `id`: it was never
-    /// written.
-    pub(super) fn refuses(&self, id: Option<CommandId>) -> bool {
-        Some(self.id) == id && matches!(self.outcome, Err(NoAnswer::Crowded | NoAnswer::NotSent))
-    }
-}
-
 /// A command to a node's transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {

@@ -11,7 +11,7 @@ mod timeouts;
 use super::*;
 use crate::Drift;
 use crate::command::LockId;
-use crate::lock::{AttemptError, Fresh, Limit, LockConfig, ReleaseOutcome};
+use crate::lock::{AttemptError, Fresh, Limit, LockConfig, NodeVerdict, ReleaseOutcome};
 use crate::node_set::Event;
 use crate::testing::{
     NODE_TIMEOUT, RESOURCE, TTL, World, decided, failed, fresh, held, held_by, lock_config, mask,

@@ -58,8 +58,11 @@ impl Lock {
     }
 
     /// Settles the attempt as soon as its outcome is certain: a grant does not wait for the
-    /// remaining nodes.
-    pub(super) fn settle(&mut self, now: BootInstant) -> Option<Result<(), AttemptError>> {
+    /// remaining nodes. `None` without an attempt whose outcome is open.
+    pub(crate) fn settle(&mut self, now: BootInstant) -> Option<Result<(), AttemptError>> {
+        if self.phase != Phase::Trying {
+            return None;
+        }
         let quorum = self.config.nodes.quorum();
         let counted = self.voting(Vote::Counted).len();
         if counted >= quorum {

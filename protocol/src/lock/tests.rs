@@ -36,7 +36,8 @@ fn tell_of(
     eligible_from: Option<BootInstant>,
 ) -> Option<LockOutcome> {
     let now = at_ms(1_001);
-    let happened = lock.handle_outcome(set.id, set.node, outcome, eligible_from, now);
+    let handled = lock.handle_outcome(set.id, set.node, outcome, eligible_from, now);
+    let happened = handled.or_else(|| lock.settle(now).map(LockOutcome::Settled));
     if let Some(LockOutcome::Settled(Err(reason))) = happened {
         lock.fail(reason, Duration::ZERO, None, NodeMask::EMPTY, now);
     }

@@ -90,11 +90,16 @@ impl NodeSet {
         while let Some(CommandOutcome { node, id, outcome }) = self.notes.pop_front() {
             let Some(lock) = id.lock else { continue };
             let eligible_from = self.links[node.get()].eligible_from();
+            // SETs that are refused at once are reported together. All these reports come before the
+            // result: a release would be sent, or owed, to a node that was never asked.
+            let is_last = self.notes.front().is_none_or(|next| next.id.lock != id.lock);
             let Some(machine) = self.lock_mut(lock) else {
                 continue;
             };
             let token = machine.token();
-            if let Some(happened) = machine.handle_outcome(id, node, outcome, eligible_from, now) {
+            let handled = machine.handle_outcome(id, node, outcome, eligible_from, now);
+            let settled = if is_last { machine.settle(now) } else { None };
+            if let Some(happened) = handled.or(settled.map(LockOutcome::Settled)) {
                 self.tell(lock, token, happened);
             } else if machine.awaits_answers() {
                 continue;
