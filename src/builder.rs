@@ -14,7 +14,7 @@ use crate::observe::Observer;
 use crate::restart_guard::RestartGuard;
 #[cfg(feature = "tls")]
 use crate::tls::TlsConfig;
-use redlock_protocol::{Drift, RetryDelay};
+use redlock_protocol::{Drift, RetryDelay, Window};
 
 /// Configures a [`Redlock`].
 ///
@@ -49,6 +49,7 @@ pub struct Builder {
     /// Allowance that the user asked for instead.
     widened: Option<Drift>,
     retry: RetryDelay,
+    window: Window,
     credentials: Option<Arc<Provider>>,
     #[cfg(feature = "tls")]
     tls: TlsConfig,
@@ -82,6 +83,7 @@ impl Builder {
             drift: Drift::default(),
             widened: None,
             retry: RetryDelay::default(),
+            window: Window::default(),
             credentials: None,
             #[cfg(feature = "tls")]
             tls: TlsConfig::new(),
@@ -310,11 +312,13 @@ impl Builder {
         self
     }
 
-    /// Sets the drift allowance of leases, and the delay between attempts. For simulators; outside
-    /// semver. A smaller allowance than the default breaks the guarantees.
-    pub fn tuning(mut self, drift: Drift, retry: RetryDelay) -> Self {
+    /// Sets the drift allowance of leases, the delay between attempts, and the most commands on a
+    /// connection. For simulators; outside semver. A smaller allowance than the default breaks the
+    /// guarantees.
+    pub fn tuning(mut self, drift: Drift, retry: RetryDelay, window: Window) -> Self {
         self.drift = drift;
         self.retry = retry;
+        self.window = window;
         self
     }
 }

@@ -36,7 +36,7 @@ pub use canonical::Canonical;
 pub use command::{CommandId, LockId, NoAnswer, Op, Reply, ResourceId};
 pub use digest::Digest;
 pub use holder::Holder;
-pub use link::{Command, GivenUp, LinkConfig};
+pub use link::{Command, GivenUp, LinkConfig, Window};
 pub use lock::{
     AttemptError, Ballot, ExtendError, Fresh, Grant, Limit, LockConfig, LostReason, NodeVerdict,
     ReleaseOutcome, Votes,

@@ -8,6 +8,7 @@ mod pending;
 mod round_trip;
 mod terms;
 mod timeouts;
+mod window;
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -19,25 +20,12 @@ use self::pending::Pending;
 use self::round_trip::RoundTrip;
 pub(crate) use self::terms::CommandOutcome;
 pub use self::terms::{Command, GivenUp, LinkConfig};
+pub use self::window::Window;
 use super::command::{CommandId, LockId, NoAnswer, Op, Reply, ResourceId, Send};
 use super::quorum::NodeIndex;
 use super::restart::Eligibility;
 use super::time::BootInstant;
 use super::token::Token;
-
-/// Most commands that one connection may have written and unanswered. Further commands wait for
-/// room, at most for the node timeout.
-const IN_FLIGHT_MAX: usize = 512;
-
-/// Most commands that may wait or be unanswered on one connection.
-///
-/// New SETs stop at half of it, so that room is left for the releases of leases; a release that
-/// finds no room is owed.
-pub(crate) const PENDING_MAX: usize = 8_192;
-
-/// Reads of leases stop here, at half of what may be written: when all leases look at once,
-/// attempts and extensions are still written without waiting.
-pub(crate) const READS_MAX: usize = PENDING_MAX / 32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -341,7 +329,7 @@ impl Link {
             State::Open => true,
             _ => false,
         };
-        if !may_write || !self.writable || self.written >= IN_FLIGHT_MAX {
+        if !may_write || !self.writable || self.written >= self.config.window.in_flight() {
             return None;
         }
         while self.pipeline.get(self.written).is_some_and(|next| next.is_stale(now)) {
@@ -360,7 +348,8 @@ impl Link {
         if self.is_down() || self.is_stuck(now) {
             return Some(NoAnswer::NotSent);
         }
-        let most = if matches!(op, Op::Read { .. }) { READS_MAX } else { PENDING_MAX / 2 };
+        let window = self.config.window;
+        let most = if matches!(op, Op::Read { .. }) { window.reads() } else { window.new_work() };
         let full = self.pipeline.len() >= most;
         let why = if self.is_open() { NoAnswer::Crowded } else { NoAnswer::NotSent };
         full.then_some(why)
@@ -368,7 +357,7 @@ impl Link {
 
     /// Returns true if there is room for another release.
     fn has_room(&self) -> bool {
-        self.pipeline.len() < PENDING_MAX
+        self.pipeline.len() < self.config.window.commands()
     }
 
     fn place_of(&self, id: Option<CommandId>) -> Option<usize> {

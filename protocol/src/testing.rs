@@ -11,7 +11,7 @@ pub(super) use self::world::World;
 use super::command::{LockId, Reply, ResourceId};
 use super::digest::Digest;
 use super::holder::Holder;
-use super::link::LinkConfig;
+use super::link::{LinkConfig, Window};
 use super::lock::{AttemptError, Fresh, Limit, LockConfig};
 use super::node_set::Event;
 use super::quorum::{NodeCount, NodeIndex, NodeMask};
@@ -71,6 +71,7 @@ pub(super) fn link_config() -> LinkConfig {
         fleet_max_ttl: TTL,
         drift: Drift::default(),
         introduction_max_age: Duration::MAX,
+        window: Window::default(),
     }
 }
 

@@ -1,8 +1,10 @@
 //! A scenario's settings in the terms of the protocol and of the masters.
 
+use core::num::NonZeroU16;
+
 use lock_judge::scenario::{Drift, Persistence, RestartGuard, Retry, Server};
 use redis_sim::profile::{Profile, REDIS_7_0, REDIS_7_2, REDIS_8_4, VALKEY_9};
-use redlock_protocol::RetryDelay;
+use redlock_protocol::{RetryDelay, Window};
 
 pub(crate) fn drift(told: Drift) -> redlock_protocol::Drift {
     redlock_protocol::Drift { share_ppm: told.share_ppm, constant: told.constant.duration() }
@@ -19,6 +21,10 @@ pub(crate) fn restart_guard(told: RestartGuard) -> redlock_protocol::RestartGuar
 pub(crate) fn retry(told: Retry) -> RetryDelay {
     let (first, longest) = (told.first.duration(), told.longest.duration());
     RetryDelay { first, longest, ..RetryDelay::default() }
+}
+
+pub(crate) fn window(told: Option<NonZeroU16>) -> Window {
+    told.map_or_else(Window::default, Window::new)
 }
 
 pub(crate) fn profile(server: Server) -> &'static Profile {

@@ -60,6 +60,7 @@ impl Builder {
             fleet_max_ttl,
             drift,
             introduction_max_age: self.introduction_max_age,
+            window: self.window,
         };
         #[cfg(feature = "tls")]
         if endpoints.iter().any(Endpoint::is_tls) {

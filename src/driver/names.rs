@@ -93,7 +93,7 @@ mod tests {
     use core::time::Duration;
 
     use super::*;
-    use redlock_protocol::{Drift, LinkConfig, RestartGuard};
+    use redlock_protocol::{Drift, LinkConfig, RestartGuard, Window};
 
     fn machine() -> NodeSet {
         NodeSet::new(&[LinkConfig {
@@ -103,6 +103,7 @@ mod tests {
             fleet_max_ttl: Duration::from_secs(10),
             drift: Drift::default(),
             introduction_max_age: Duration::from_secs(1),
+            window: Window::default(),
         }])
     }
 

@@ -313,7 +313,7 @@ mod tests {
     use super::*;
     use crate::environment::{BoxFuture, Endpoint, Environment, Stream, Timer};
     use crate::observe::Observers;
-    use redlock_protocol::{Drift, LinkConfig, RestartGuard};
+    use redlock_protocol::{Drift, LinkConfig, RestartGuard, Window};
 
     /// A clock that the test moves; no connection opens, and no task runs.
     #[derive(Default)]
@@ -356,6 +356,7 @@ mod tests {
             fleet_max_ttl: 10 * SECOND,
             drift: Drift::default(),
             introduction_max_age: SECOND,
+            window: Window::default(),
         };
         let endpoints = vec![url.parse().unwrap()];
         let observers = Observers::new(Vec::new(), &endpoints);

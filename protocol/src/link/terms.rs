@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use super::window::Window;
 use crate::command::{CommandId, NoAnswer, Op, Reply};
 use crate::quorum::NodeIndex;
 use crate::restart::RestartGuard;
@@ -28,6 +29,8 @@ pub struct LinkConfig {
     /// a new one is requested behind the SET, and the vote counts only after the node has answered
     /// it.
     pub introduction_max_age: Duration,
+    /// Limits of the commands on one connection.
+    pub window: Window,
 }
 
 impl LinkConfig {

@@ -270,12 +270,11 @@ impl Watching {
             Ok(Reply::Integer(number)) => (number > 0, false),
             Err(_) => {
                 self.unsure.insert(node);
-                let delay = match outcome {
-                    Err(NoAnswer::Crowded) => self.room_again.pause(self.later_at.is_none()),
-                    _ => READ_AGAIN,
+                let at = match outcome {
+                    Err(NoAnswer::Crowded) => self.room_again.refused(now),
+                    _ => now.after(READ_AGAIN),
                 };
-                let nodes = NodeMask::of(node).without(self.away);
-                return self.read_later(nodes, now.after(delay));
+                return self.read_later(NodeMask::of(node).without(self.away), at);
             }
             Ok(_) => {
                 self.unsure.insert(node);

@@ -85,6 +85,7 @@ pub fn plan(frame: &Frame, seed: u64, number: u64) -> Scenario {
         Engine::Event => sketch.tasks(TASKS_PERCENT),
         Engine::Turmoil => sketch.suit_turmoil(),
     }
+    sketch.window();
     sketch.plan
 }
 

@@ -43,6 +43,8 @@ situations! {
     RefusedAtDelivery,
     /// an attempt was cancelled
     Cancelled,
+    /// an attempt did not ask enough nodes, because other commands were ahead
+    Overloaded,
     /// an attempt was refused because of nodes in quarantine
     Quarantined,
     /// the votes were split
@@ -179,6 +181,7 @@ impl Watch {
             Settlement::Granted => None,
             _ if was_decided => Some(Situation::RefusedAtDelivery),
             Settlement::Cancelled => Some(Situation::Cancelled),
+            Settlement::Overloaded => Some(Situation::Overloaded),
             Settlement::Quarantined => Some(Situation::Quarantined),
             Settlement::Split => Some(Situation::Split),
             Settlement::Taken => Some(Situation::Taken),

@@ -77,6 +77,7 @@ impl RedlockClient {
             fleet_max_ttl,
             drift,
             introduction_max_age: Duration::from_secs(1),
+            window: terms::window(lock.window),
         };
         let cold = NodeSet::new(&vec![link; nodes]);
         let retry = terms::retry(lock.retry);

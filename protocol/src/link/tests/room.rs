@@ -2,6 +2,10 @@
 
 use super::*;
 
+fn window() -> Window {
+    Window::default()
+}
+
 /// Takes `count` leases on one node, each with its own token.
 fn many_leases(world: &mut World, count: u32) -> Vec<LockId> {
     let lease = |number: u32| {
@@ -20,9 +24,9 @@ fn many_leases(world: &mut World, count: u32) -> Vec<LockId> {
 #[test]
 fn a_release_that_finds_no_room_on_the_connection_is_owed() {
     let mut world = World::warm(1);
-    let leases = many_leases(&mut world, PENDING_MAX as u32 + 6);
+    let leases = many_leases(&mut world, window().commands() as u32 + 6);
     leases.iter().for_each(|&lock| world.release(lock));
-    assert_eq!((world.nodes[0].inbox.len(), world.client.owed(node(0))), (IN_FLIGHT_MAX, 6));
+    assert_eq!((world.nodes[0].inbox.len(), world.client.owed(node(0))), (window().in_flight(), 6));
     for _ in 0..2 {
         while !world.nodes[0].inbox.is_empty() {
             world.answer_with(0, Reply::Integer(1));
@@ -31,13 +35,13 @@ fn a_release_that_finds_no_room_on_the_connection_is_owed() {
     }
     assert_eq!(world.client.owed(node(0)), 0);
     let released = world.nodes[0].written.iter().filter(|op| matches!(op, Op::Release { .. }));
-    assert_eq!(released.count(), PENDING_MAX + 2 * 6, "each that was owed is paid twice");
+    assert_eq!(released.count(), window().commands() + 2 * 6, "each that was owed is paid twice");
 }
 
 #[test]
 fn an_owed_release_without_room_does_not_spin_the_timer() {
     let mut world = World::warm(1);
-    let mut leases = many_leases(&mut world, PENDING_MAX as u32 + 1);
+    let mut leases = many_leases(&mut world, window().commands() as u32 + 1);
     let first = leases.pop().expect("there are many");
     world.release(first);
     world.close(0);
@@ -53,7 +57,7 @@ fn an_owed_release_without_room_does_not_spin_the_timer() {
 #[test]
 fn beyond_the_limit_a_command_is_refused_and_nothing_is_owed() {
     let mut world = World::reconnecting(1);
-    for _ in 0..PENDING_MAX / 2 {
+    for _ in 0..window().new_work() {
         world.acquire(lock_config(1), 1);
     }
     world.events();
@@ -69,13 +73,13 @@ fn beyond_the_limit_a_command_is_refused_and_nothing_is_owed() {
 #[test]
 fn commands_beyond_the_window_wait_until_there_is_room() {
     let mut world = World::warm(1);
-    for _ in 0..3 * IN_FLIGHT_MAX {
+    for _ in 0..3 * window().in_flight() {
         world.acquire(lock_config(1), 1);
     }
-    assert_eq!(world.nodes[0].written.len(), IN_FLIGHT_MAX);
+    assert_eq!(world.nodes[0].written.len(), window().in_flight());
     world.pass(NODE_TIMEOUT / 2);
-    (0..IN_FLIGHT_MAX).for_each(|_| world.answer_with(0, held_by(9)));
-    assert_eq!(world.nodes[0].written.len(), 2 * IN_FLIGHT_MAX, "one answered, one written");
+    (0..window().in_flight()).for_each(|_| world.answer_with(0, held_by(9)));
+    assert_eq!(world.nodes[0].written.len(), 2 * window().in_flight(), "one answered, one written");
     world.events();
     world.pass(NODE_TIMEOUT / 2);
     let events = world.events();
@@ -83,6 +87,10 @@ fn commands_beyond_the_window_wait_until_there_is_room() {
         let gave_up = |it: &&Event| matches!(it, Event::GaveUp { reason, .. } if *reason == why);
         events.iter().filter(gave_up).count()
     };
-    assert_eq!(failed(AttemptError::TooFewNodes), IN_FLIGHT_MAX, "asked, and not answered");
-    assert_eq!(failed(AttemptError::Overloaded), IN_FLIGHT_MAX, "not asked, for others were ahead");
+    assert_eq!(failed(AttemptError::TooFewNodes), window().in_flight(), "asked, and not answered");
+    assert_eq!(
+        failed(AttemptError::Overloaded),
+        window().in_flight(),
+        "not asked, for others were ahead"
+    );
 }

@@ -6,7 +6,7 @@ mod evidence;
 use core::time::Duration;
 
 use crate::command::{LockId, Op, Reply, ResourceId};
-use crate::link::{LinkConfig, READS_MAX};
+use crate::link::{LinkConfig, Window};
 use crate::lock::{LockConfig, LostReason, Votes};
 use crate::node_set::Event;
 use crate::testing::{
@@ -256,7 +256,7 @@ fn reads_leave_room_for_attempts() {
     let (mut world, _) = granted();
     world.answer_all();
     world.pass(ms(499));
-    (0..READS_MAX).for_each(|_| _ = world.acquire(lock_config(5), 2));
+    (0..Window::default().reads()).for_each(|_| _ = world.acquire(lock_config(5), 2));
     world.pass(ms(1));
     assert_eq!(reads(&world), 0);
     world.answer_all();
@@ -271,7 +271,7 @@ fn a_lease_asks_for_room_ever_more_rarely() {
     world.answer_all();
     world.pass(ms(499));
     let mut tries = 0;
-    (0..READS_MAX).for_each(|_| _ = world.acquire(lock_config(5), 2));
+    (0..Window::default().reads()).for_each(|_| _ = world.acquire(lock_config(5), 2));
     while let Some(at) = world.client.lock_timeout().filter(|at| *at < world.now.after(ms(3_000))) {
         world.client.handle_lock_timeout(at);
         tries += 1;

@@ -306,6 +306,7 @@ pub(super) const fn settled(how: Settlement) -> &'static str {
     match how {
         Settlement::Cancelled => "cancelled by its caller",
         Settlement::Granted => "granted",
+        Settlement::Overloaded => "failed: commands of the same client were ahead",
         Settlement::Quarantined => "failed: too many nodes were in quarantine",
         Settlement::Split => "failed: the votes were split",
         Settlement::Taken => "failed: taken by another attempt",

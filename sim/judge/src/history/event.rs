@@ -322,6 +322,8 @@ pub enum Settlement {
     TooSlow,
     /// The votes were split: no other attempt had keys on a majority of the nodes either.
     Split,
+    /// Too few nodes were asked in time, because commands of the same client were ahead.
+    Overloaded,
 }
 
 /// Reason that a client gives for the end of a lease.

@@ -43,7 +43,12 @@ impl Facts {
     pub(super) fn extension_settled(&mut self, id: AttemptId, extended: bool) {
         let Some(attempt) = self.leases.get(id) else { return };
         let in_time = self.lease_clock(id, attempt) < attempt.deadline_local_ns;
-        let failed_ns = if in_time && !extended { self.now_ns } else { NEVER };
+        // A failure behind the deadline may be its effect, and takes nothing from an earlier one.
+        let failed_ns = match (extended, in_time) {
+            (true, _) => NEVER,
+            (false, true) => self.now_ns,
+            (false, false) => attempt.failed_ns,
+        };
         if let Some(attempt) = self.leases.get_mut(id) {
             (attempt.round.settled, attempt.failed_ns) = (true, failed_ns);
         }

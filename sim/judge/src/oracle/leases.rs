@@ -96,8 +96,8 @@ pub(super) struct Attempt {
     pub basis: Basis,
     /// The extension under way, or the last one.
     pub round: Round,
-    /// Time at which the extension that was settled last failed, before the deadline; [`NEVER`] if
-    /// it did not.
+    /// Time at which the last extension failed before the deadline; [`NEVER`] if none has failed since
+    /// the last success.
     pub failed_ns: u64,
     /// Nodes whose keys were set again after the grant and do not count yet.
     pub repaired: NodeIds,

@@ -1,7 +1,7 @@
 //! Numbers of a scenario that the oracle needs.
 
 use super::client_rates::ClientRates;
-use super::ground::MS_NS;
+use super::ground::{MS_NS, NEVER};
 use crate::history::{ClientId, ClientIds, HostId, Id, NodeId, NodeIds};
 use crate::ids::{CLIENTS_MAX, NODES_MAX, PerClient, PerNode, ResourceId};
 use crate::scenario::{Client, Drift, FaultKind, RestartGuard, Scenario, Span, Start, WORKER};
@@ -79,6 +79,9 @@ pub(super) struct Setting {
     /// it looks after its longest silence, by a clock within the drift that the lock allows for,
     /// and attempts after one retry delay.
     pub sleep_ns: u64,
+    /// True if commands of a client may wait for room on its connection: nothing bounds when it reads
+    /// a key, or whether it extends a lease.
+    pub narrow: bool,
     /// Bound within which a client that watches its lease notices that the keys of a majority are
     /// gone: a push, and two reads one after the other, each of which it may put off after pushes
     /// without a loss. The push may wait for a sync, and so may a read and its reply.
@@ -163,6 +166,8 @@ impl Setting {
             [drift_ns, MS_NS, retry_ns, attempt_ns].into_iter().fold(ttl_ns, u64::saturating_add);
         let steady = has_steady_clocks(scenario);
         let is_quarantined = scenario.lock.restart_guard == RestartGuard::Quarantine && steady;
+        let narrow = scenario.lock.window.is_some();
+        let notice_ns = rates.longest_ns(slack_ns + 2 * round_trip_ns + 3 * sync_ns + 2 * IDLE_NS);
         Self {
             nodes,
             clients: scenario.client_count(),
@@ -191,7 +196,8 @@ impl Setting {
             paced_progress_ns: progress_ns.saturating_add(PACE_NS),
             sleep_ns: SILENCE_NS + drift.of(Span(SILENCE_NS)).0 + retry_ns + 2 * attempt_ns,
             push_ns: slack_ns + round_trip_ns + 2 * sync_ns,
-            notice_ns: rates.longest_ns(slack_ns + 2 * round_trip_ns + 3 * sync_ns + 2 * IDLE_NS),
+            narrow,
+            notice_ns: if narrow { NEVER } else { notice_ns },
             proxied: proxied(scenario),
             silent: proxied(scenario)
                 | nodes_struck(scenario, |kind| matches!(kind, FaultKind::Swap(_))),

@@ -195,7 +195,7 @@ fn is_neglected(facts: &Facts, id: AttemptId, attempt: &Attempt) -> bool {
     let held_ns = facts.now_ns.saturating_sub(attempt.delivered_ns);
     let by_clock_ns = held_ns.max(facts.by_clock_of(id.client, held_ns));
     let ends_ns = by_clock_ns.saturating_add(attempt.ttl_ns.saturating_mul(2));
-    if ends_ns >= facts.setting.keeps_alive_ns[id.client] {
+    if facts.setting.narrow || ends_ns >= facts.setting.keeps_alive_ns[id.client] {
         return false;
     }
     let could_ns = facts.now_ns.saturating_sub(attempt.ttl_ns / 2);

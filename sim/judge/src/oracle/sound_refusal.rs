@@ -6,8 +6,9 @@
 //!
 //! For each attempt whose outcome is `Split`, a majority answered before the attempt ended, and no
 //! majority set its key: votes that do not count yet are no split vote, if the client knows from when
-//! they will. For each attempt whose outcome is `Quarantined`, a majority set its key. Neither is
-//! judged if a client has two names of one node, which sets its key for only one of them. Both can be
+//! they will. For each attempt whose outcome is `Quarantined`, a majority set its key. For each attempt
+//! whose outcome is `Overloaded`, a node was not sent its SET, and no majority answered. None of these
+//! is judged if a client has two names of one node, which sets its key for only one of them. Both can be
 //! violated, but without a refusal as taken the property stays vacuous.
 //!
 //! If any attempt of a run reports `Taken`, some attempt of the run was granted the lock. This rule
@@ -63,6 +64,7 @@ impl SoundRefusal {
             Settlement::Split | Settlement::Taken | Settlement::TooFewNodes => {}
             Settlement::Cancelled
             | Settlement::Granted
+            | Settlement::Overloaded
             | Settlement::Quarantined
             | Settlement::TooSlow => self.grant_or_excuse_seen = true,
         }
@@ -84,6 +86,9 @@ impl SoundRefusal {
                 has_answers(facts, id) && !has_known_votes(facts, id)
             }
             Settlement::Quarantined if !has_names_twice => has_votes(facts, id),
+            Settlement::Overloaded if !has_names_twice => {
+                !has_answers(facts, id) && !was_sent_to_all(facts, id)
+            }
             _ => return,
         };
         if !is_right {
@@ -139,6 +144,12 @@ fn has_answers(facts: &Facts, id: AttemptId) -> bool {
         facts.leases.key(id, *node).is_some_and(|key| key.answered_ns != NEVER && !key.failed)
     });
     is_majority(facts, id, answered.collect())
+}
+
+/// Returns true if the SET of `id` was written to every node.
+fn was_sent_to_all(facts: &Facts, id: AttemptId) -> bool {
+    let mut members = facts.setting.members(id.client).iter();
+    members.all(|node| facts.leases.key(id, node).is_some_and(|key| key.written_ns != NEVER))
 }
 
 /// Returns true if a majority of the nodes has confirmed the key of `id`.

@@ -99,7 +99,7 @@ impl SoundVotes {
                 true => (lacks_since_ns(facts, id, node), facts.setting.push_ns),
                 false => (
                     confirms_since_ns(facts, (id, attempt), node).max(report.doubted_ns[node]),
-                    facts.setting.notice_ns + READ_AGAIN_NS,
+                    facts.setting.notice_ns.saturating_add(READ_AGAIN_NS),
                 ),
             };
             let wrong_ns = wrong_ns.max(attends_since_ns(facts, id.client));

@@ -35,7 +35,7 @@ pub(super) fn builder(plan: &Plan, client: ClientId) -> Builder {
         .min_validity(lock.min_validity.duration())
         .restart_guard(restart_guard(lock.restart_guard))
         .extensions_max(lock.extensions_max)
-        .tuning(terms::drift(lock.drift), terms::retry(lock.retry))
+        .tuning(terms::drift(lock.drift), terms::retry(lock.retry), terms::window(lock.window))
 }
 
 fn restart_guard(guard: scenario::RestartGuard) -> RestartGuard {

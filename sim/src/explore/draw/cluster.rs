@@ -1,5 +1,7 @@
 //! Draws the lock's parameters and the masters.
 
+use core::num::NonZeroU16;
+
 use lock_judge::scenario::{
     ActiveExpiry, Checks, ClockSpec, Disk, LinkSpec, NodeSpec, Persistence, Replica, RestartGuard,
     Retry, Server, SignedSpan, Span, SpanRange, Start,
@@ -8,6 +10,9 @@ use lock_judge::scenario::{
 use super::Sketch;
 use crate::explore::assumptions::Assumption;
 use crate::explore::limits;
+
+/// Share of the plans whose clients may have few commands on a connection.
+const WINDOW_PERCENT: u64 = 15;
 
 const NODES: [&str; 9] = ["A", "B", "C", "D", "E", "F", "G", "H", "I"];
 
@@ -80,6 +85,14 @@ impl Sketch {
         self.disks();
         if self.dice.percent(25) {
             self.replicas();
+        }
+    }
+
+    /// Narrows the clients' connections in some plans, so that commands find no room. Drawn last: plans
+    /// without it are as they would be if no connection were narrow.
+    pub(super) fn window(&mut self) {
+        if self.is_ours && self.dice.percent(WINDOW_PERCENT) {
+            self.plan.lock.window = NonZeroU16::new(self.dice.between(4, 48) as u16);
         }
     }
 

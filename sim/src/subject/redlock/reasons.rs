@@ -10,9 +10,9 @@ pub(crate) fn settlement(reason: AttemptError) -> Settlement {
         AttemptError::Quarantined => Settlement::Quarantined,
         AttemptError::Split => Settlement::Split,
         AttemptError::Taken => Settlement::Taken,
+        AttemptError::Overloaded => Settlement::Overloaded,
         AttemptError::TooFewNodes => Settlement::TooFewNodes,
         AttemptError::TooSlow => Settlement::TooSlow,
-        _ => unreachable!("no simulated client has so many tasks that it is overloaded"),
     }
 }
 

@@ -9,8 +9,10 @@ use crate::scenario::{Connections, Scenario, SpanRange};
 pub(super) fn patience_ns(scenario: &Scenario, setting: &Setting) -> PerClient<u64> {
     PerClient::from_fn(|client| {
         let connections = scenario.client(client).and_then(|client| client.connections);
-        // Each command has a connection of its own: the next command has to dial a new one at once.
-        if connections == Some(Connections::FreshPerCommand) { 0 } else { setting.give_up_ns }
+        // Each command has a connection of its own, so the next command has to dial a new one at once;
+        // or it may have to wait for room, that is for answers.
+        let waits = connections == Some(Connections::FreshPerCommand) || setting.narrow;
+        if waits { 0 } else { setting.give_up_ns }
     })
 }
 

@@ -97,6 +97,7 @@ fn a_lease_that_runs_out_says_whether_its_last_extension_failed() {
     assert!(ends(&[(9_898, false)], KeepAliveFailed).is_violated(), "too late for a cause");
     assert_eq!(ends(&[(4_000, true), (5_000, false)], KeepAliveFailed), Judgement::Vacuous);
     assert_eq!(ends(&[(9_898, false)], DeadlinePassed), Judgement::Vacuous);
+    assert_eq!(ends(&[(3_000, false), (9_898, false)], KeepAliveFailed), Judgement::Vacuous);
     assert_eq!(ends(&[(3_000, false), (4_000, true)], DeadlinePassed), Judgement::Vacuous);
     assert_eq!(ends(&[(3_000, false)], LostReason::KeepAliveEnded), Judgement::Vacuous);
 }

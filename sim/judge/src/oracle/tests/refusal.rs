@@ -56,6 +56,21 @@ fn a_refusal_by_quarantine_needs_votes_of_a_majority() {
 }
 
 #[test]
+fn an_overloaded_client_has_not_asked_all_nodes_and_lacks_a_majority() {
+    for (refused, written, is_right) in
+        [("AB", "C", true), ("AB", "CDE", false), ("ABC", "", false)]
+    {
+        let mut tale = Tale::new();
+        tale.begins(C2).sets(C2, "ABC").begins(C1).is_refused(C1, C2, refused);
+        for node in written.chars() {
+            tale.writes(C1, node, OpKind::Set);
+        }
+        tale.settles(C1, Settlement::Overloaded);
+        assert_eq!(tale.finds(SoundRefusal).is_violated(), !is_right, "{refused}, {written}");
+    }
+}
+
+#[test]
 fn a_taken_lock_that_nobody_gets_needs_a_fault() {
     let tale = || turned_away(["ABC", "DE"], Settlement::Taken);
     assert_eq!(tale().violation(SoundRefusal).first, C1);

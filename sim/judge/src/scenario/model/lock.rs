@@ -1,5 +1,7 @@
 //! The parameters that the clients have for the lock, and the resource that it protects.
 
+use core::num::NonZeroU16;
+
 use serde::{Deserialize, Serialize};
 
 use crate::scenario::span::{Span, SpanRange};
@@ -33,6 +35,10 @@ pub struct Lock {
     /// True if clients may extend with plain owner-checked SETs, on masters that support them.
     #[serde(skip_serializing_if = "is_false")]
     pub plain_extensions: bool,
+    /// Most commands that wait or are unanswered on one connection of a client; a sixteenth of them
+    /// may be written. 8 192 if not given. For the subject `redlock`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<NonZeroU16>,
     /// Promise about the masters' memory that the clients are *configured* with;
     /// `cluster.persistence` is the truth.
     pub restart_guard: RestartGuard,
@@ -51,6 +57,7 @@ impl Default for Lock {
             fleet_max_ttl: None,
             extensions_max: 100,
             plain_extensions: false,
+            window: None,
             restart_guard: RestartGuard::Quarantine,
         }
     }

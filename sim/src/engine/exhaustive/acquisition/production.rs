@@ -6,7 +6,7 @@ use core::time::Duration;
 use redlock_protocol::{
     BootInstant, Command, Drift, Event, Fresh, Introduction, Limit, LinkConfig, LockConfig, LockId,
     NodeCount, NodeIndex, NodeSet, Op, Reply, ResourceId, RestartGuard, RetryDelay, RunId,
-    Token as Bytes,
+    Token as Bytes, Window,
 };
 use siphasher::sip128::{Hasher128, SipHasher13};
 
@@ -50,6 +50,7 @@ impl Production {
             drift: drift(terms),
             // No proxy stands between the client and its nodes.
             introduction_max_age: Duration::MAX,
+            window: Window::default(),
         };
         let machine = NodeSet::new(&[link; NODES]);
         let (lock, epochs) = (None, [0; NODES]);

@@ -6,6 +6,7 @@ use core::time::Duration;
 use redlock_protocol::{
     BootInstant, Command, Drift, Event, Fresh, Introduction, Limit, LinkConfig, LockConfig, LockId,
     NodeCount, NodeIndex, NodeSet, Op, Reply, ResourceId, RestartGuard, RetryDelay, RunId, Token,
+    Window,
 };
 
 use siphasher::sip128::{Hasher128, SipHasher13};
@@ -43,6 +44,7 @@ impl Production {
             drift: NO_DRIFT,
             // No proxy stands between the client and its nodes.
             introduction_max_age: Duration::MAX,
+            window: Window::default(),
         };
         let lock_config = LockConfig {
             nodes: NodeCount::new(NODES).expect("three is between one and nine"),
