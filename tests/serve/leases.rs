@@ -17,20 +17,20 @@ const COMPARE_AND_EXPIRE: &str = "EVAL \"if redis.call('get',KEYS[1])==ARGV[1] t
     redis.call('pexpire',KEYS[1],ARGV[2]) end return 0\" 1 res";
 
 /// A client's connections to all masters.
-struct Client(Vec<Talk>);
+pub(crate) struct Client(Vec<Talk>);
 
 impl Client {
-    fn named(addresses: &[SocketAddr], name: &str) -> Self {
+    pub(crate) fn named(addresses: &[SocketAddr], name: &str) -> Self {
         Self(addresses.iter().map(|it| Talk::of(*it, name)).collect())
     }
 
-    fn ask(&mut self, request: &str) -> Vec<String> {
+    pub(crate) fn ask(&mut self, request: &str) -> Vec<String> {
         self.0.iter_mut().map(|talk| talk.ask(request)).collect()
     }
 }
 
 /// Starts five masters with the clients c1 and c2, and connects to the observer.
-fn begin() -> (Fleet, Talk, Client, Client) {
+pub(crate) fn begin() -> (Fleet, Talk, Client, Client) {
     let fleet = serve("");
     let addresses = fleet.addresses();
     let observer = Talk::to(fleet.observer());
@@ -39,7 +39,7 @@ fn begin() -> (Fleet, Talk, Client, Client) {
 }
 
 /// Plays a run in which c1 acquires the lock, and `then` happens.
-fn held(ttl_ms: u32, then: impl FnOnce(&mut Talk, &mut Client, &mut Client)) -> Verdict {
+pub(crate) fn held(ttl_ms: u32, then: impl FnOnce(&mut Talk, &mut Client, &mut Client)) -> Verdict {
     let (fleet, mut observer, mut c1, mut c2) = begin();
     assert_eq!(c1.ask(&format!("SET res one NX PX {ttl_ms}")), ["+OK"; 5]);
     then(&mut observer, &mut c1, &mut c2);
@@ -47,7 +47,7 @@ fn held(ttl_ms: u32, then: impl FnOnce(&mut Talk, &mut Client, &mut Client)) -> 
     fleet.finish()
 }
 
-fn enter(observer: &mut Talk, who: &str) {
+pub(crate) fn enter(observer: &mut Talk, who: &str) {
     assert_eq!(observer.ask(&format!("ENTER res {who}")), "+OK");
 }
 

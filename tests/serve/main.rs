@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_types, reason = "real sockets are what is tested here")]
 
 mod asked;
+mod attribution;
 mod bad_input;
 mod command;
 mod connections;

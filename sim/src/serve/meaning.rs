@@ -9,6 +9,8 @@ use redis_sim::{KeyUse, keys_of};
 /// A request about the lock's key.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Meaning<'a> {
+    /// The lock's key, as the request names it.
+    pub(super) key: &'a [u8],
     /// True if the request can do more than read.
     pub(super) changes: bool,
     /// Purpose of the request; `None` for scripts.
@@ -31,22 +33,23 @@ pub(super) fn is_key(key: &[u8], resource: &[u8]) -> bool {
     prefix.last().is_none_or(|last| !last.is_ascii_alphanumeric())
 }
 
-/// Returns the meaning of `request` for the lock on `resource`; `None` if the request is not about
-/// the lock.
-pub(super) fn of<'a>(request: &'a [Bytes], resource: &[u8]) -> Option<Meaning<'a>> {
+/// Returns the meaning of `request` for the lock whose key `is_key` knows; `None` if the request is
+/// not about the lock.
+pub(super) fn of<'a>(request: &'a [Bytes], is_key: impl Fn(&[u8]) -> bool) -> Option<Meaning<'a>> {
     let (name, arguments) = request.split_first()?;
     let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
-    let about = |key: &Bytes| is_key(key, resource);
+    let about = |key: &Bytes| is_key(key);
     let is_script = is(b"EVAL") || is(b"EVALSHA") || is(b"FCALL");
     if is_script {
         let count: usize = core::str::from_utf8(arguments.get(1)?).ok()?.parse().ok()?;
         let keys = arguments.get(2..2_usize.checked_add(count)?)?;
-        keys.iter().find(|&key| about(key))?;
         let values = &arguments[2 + count..];
-        let token = values.iter().find(|it| !is_number(it)).or(values.first());
+        // A script may be told the key's name among its other arguments.
+        let key = keys.iter().chain(values).find(|&key| about(key))?;
+        let token = token_of(values.iter().filter(|it| *it != key));
         let text = is(b"EVAL").then_some(&arguments[0]);
         let script = Some(text.map_or_else(|| named(&arguments[0]), |text| sha_of(text)));
-        return Some(Meaning { changes: true, op: None, script, text, values, token });
+        return Some(Meaning { key, changes: true, op: None, script, text, values, token });
     }
     let first = arguments.first()?;
     let value_at = match () {
@@ -60,13 +63,16 @@ pub(super) fn of<'a>(request: &'a [Bytes], resource: &[u8]) -> Option<Meaning<'a
     if let Some(place) = value_at {
         let token = Some(arguments.get(place)?);
         let compares = arguments.iter().any(|it| it.eq_ignore_ascii_case(b"IFEQ"));
-        let values = &arguments[place..=place];
+        let values = if compares { &arguments[place..] } else { &arguments[place..=place] };
+        let is_pair = is(b"MSET") || is(b"MSETNX");
+        let key = if is_pair { &arguments[place - 1] } else { first };
         let op = Some(if compares { OpKind::Extend } else { OpKind::Set });
-        return Some(Meaning { changes: true, op, script: None, text: None, values, token });
+        return Some(Meaning { key, changes: true, op, script: None, text: None, values, token });
     }
     let words: Vec<&[u8]> = request.iter().map(AsRef::as_ref).collect();
     let (used, keys) = keys_of(&words)?;
-    keys.into_iter().find(|key| is_key(key, resource))?;
+    let named = keys.into_iter().find(|key| is_key(key))?;
+    let key = arguments.iter().find(|it| *it == named)?;
     let changes = used == KeyUse::Writes;
     let op = match () {
         () if !changes => OpKind::Get,
@@ -74,7 +80,7 @@ pub(super) fn of<'a>(request: &'a [Bytes], resource: &[u8]) -> Option<Meaning<'a
         () => OpKind::Release,
     };
     let (script, text, values, token) = (None, None, &arguments[1..], None);
-    Some(Meaning { changes, op: Some(op), script, text, values, token })
+    Some(Meaning { key, changes, op: Some(op), script, text, values, token })
 }
 
 /// Commands that change a key's expiry and nothing else.
@@ -112,6 +118,13 @@ fn named(word: &Bytes) -> Sha {
     word.to_ascii_lowercase().try_into().unwrap_or_else(|_| sha_of(word))
 }
 
+/// Returns true if clients send `request` before or along with their name.
+pub(super) fn is_handshake(request: &[Bytes]) -> bool {
+    const COMMANDS: [&[u8]; 5] = [b"AUTH", b"CLIENT", b"HELLO", b"PING", b"SELECT"];
+    let name = request.first();
+    name.is_some_and(|name| COMMANDS.iter().any(|it| name.eq_ignore_ascii_case(it)))
+}
+
 /// Returns the name that a connection gives itself by `request`, if any.
 pub(super) fn name(request: &[Bytes]) -> Option<&Bytes> {
     let is = |place: usize, word: &[u8]| {
@@ -124,6 +137,13 @@ pub(super) fn name(request: &[Bytes]) -> Option<&Bytes> {
     if is(0, b"HELLO") { request.get(place + 1) } else { None }
 }
 
+/// Returns the value among a script's arguments. If all of them are numbers, it is the longest: it
+/// is random, and the others are times.
+fn token_of<'a>(values: impl Iterator<Item = &'a Bytes> + Clone) -> Option<&'a Bytes> {
+    let text = values.clone().find(|it| !is_number(it));
+    text.or_else(|| values.reduce(|one, other| if other.len() > one.len() { other } else { one }))
+}
+
 fn is_number(bytes: &Bytes) -> bool {
     !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit)
 }
@@ -131,6 +151,10 @@ fn is_number(bytes: &Bytes) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn of<'a>(request: &'a [Bytes], resource: &[u8]) -> Option<Meaning<'a>> {
+        super::of(request, |key| is_key(key, resource))
+    }
 
     fn request(line: &str) -> Vec<Bytes> {
         line.split(' ').map(|word| Bytes::copy_from_slice(word.as_bytes())).collect()
@@ -155,8 +179,20 @@ mod tests {
     fn a_script_is_about_the_keys_that_it_is_given() {
         let asked = request("EVALSHA 1234 1 redlock:res 30000 abc");
         assert_eq!(of(&asked, b"res").unwrap().token.unwrap(), "abc");
-        assert_eq!(of(&request("EVALSHA 1234 0 res abc"), b"res"), None);
+        assert_eq!(of(&request("EVALSHA 1234 0 other abc"), b"res"), None);
+        let told = request("EVALSHA 1234 0 res abc");
+        let meaning = of(&told, b"res").unwrap();
+        assert!(meaning.key == b"res" && meaning.token.unwrap() == "abc");
         assert_eq!(of(&request("EVALSHA 1234 9 res abc"), b"res"), None);
+    }
+
+    #[test]
+    fn the_value_among_numbers_is_the_longest() {
+        for line in ["EVAL text 1 res 1500 4611686018427387904", "EVAL text 1 res 12345 1500"] {
+            let asked = request(line);
+            let longest = asked[4..].iter().max_by_key(|it| it.len());
+            assert_eq!(of(&asked, b"res").unwrap().token, longest);
+        }
     }
 
     #[test]

@@ -271,7 +271,7 @@ impl Node {
     /// Records the end of a key, if it is the lock's.
     pub(super) fn tell_of(&self, ended: &redis_sim::Ended) {
         if let Some(recorder) = &self.recorder
-            && recorder.is_key(&ended.key)
+            && recorder.is_key(ended.database, &ended.key)
         {
             recorder.tell(key_ended(self.id, ended));
         }

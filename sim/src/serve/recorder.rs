@@ -4,14 +4,15 @@
 //! preliminary numbers, in the order in which they begin; [`super::history_builder`] assigns their
 //! final ids afterwards.
 
+mod lock_key;
 mod log;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use lock_judge::history::{
-    Answer, AttemptId, ClientId, CommandId, EventKind, FencingToken, HostId, Id, NodeId, OpKind,
-    Writer,
+    Answer, AttemptId, ClientId, CommandId, EventKind, FencingToken, HostId, Id, KeyEnd, NodeId,
+    OpKind, Writer,
 };
 use lock_judge::scenario::{AttemptStep, CLIENTS_MAX};
 use redis_sim::Change;
@@ -134,9 +135,9 @@ impl Recorder {
         Self { clock, resource, starts_itself, only_clients, started, points, log }
     }
 
-    /// Returns true if `key` is a key of the lock.
-    pub(super) fn is_key(&self, key: &[u8]) -> bool {
-        meaning::is_key(key, self.resource.as_bytes())
+    /// Returns true if `key` in `database` is the lock's key.
+    pub(super) fn is_key(&self, database: u8, key: &[u8]) -> bool {
+        self.lock().key.is(database, key, &self.resource)
     }
 
     fn lock(&self) -> MutexGuard<'_, Log> {
@@ -221,11 +222,11 @@ impl Recorder {
         if let Some(text) = meaning::loaded(request) {
             self.lock().learn(sha_of(text), text);
         }
-        let meaning = meaning::of(request, self.resource.as_bytes())?;
+        let mut log = self.lock();
+        let meaning = meaning::of(request, |key| log.key.is_named(key, &self.resource))?;
         if meaning.changes && self.starts_itself && self.clock.origin_ns().is_none() {
             self.start();
         }
-        let mut log = self.lock();
         let (number, op) = log.use_of(peer, &meaning)?;
         peer.last = Some(number);
         let attempt = preliminary(number);
@@ -252,20 +253,25 @@ impl Recorder {
         execution: Execution<'_>,
     ) -> Option<EventKind> {
         let Execution { touched, answer, wall_ns } = execution;
-        let is_key = |it: &&Touched| meaning::is_key(&it.key, self.resource.as_bytes());
-        let mut mine = touched.iter().filter(is_key).peekable();
-        if told.is_none() && mine.peek().is_none() {
+        let mut log = self.lock();
+        let is_key = |it: &&Touched| log.key.is(it.database, &it.key, &self.resource);
+        let mine: Vec<&Touched> = touched.iter().filter(is_key).collect();
+        if told.is_none() && mine.is_empty() {
             return None;
         }
-        let mut log = self.lock();
+        // A request that names no key, such as EXEC, is judged by what it did.
+        let told = told.or_else(|| log.unasked(peer, &mine))?;
         let (mut change, mut before, mut after) = (Change::Nothing, None, Writer::Nobody);
         let mut expires_wall_ms = None;
-        for Touched { executed, .. } in mine {
+        for Touched { database, executed, .. } in mine {
             if let Some(expired) = &executed.expired {
                 log.push(&self.clock, What::Told(key_ended(peer.node, expired)));
             }
             if let Some(ended) = &executed.ended {
-                log.push(&self.clock, What::Told(key_ended(peer.node, ended)));
+                log.push(&self.clock, What::Told(deleted_by(told, key_ended(peer.node, ended))));
+            }
+            if executed.effect.change == Change::Set {
+                log.key.set_in(*database);
             }
             before.get_or_insert(writer_of(executed.effect.before));
             after = writer_of(executed.effect.after);
@@ -276,7 +282,6 @@ impl Recorder {
                 (_, other) => other,
             };
         }
-        let told = told.or_else(|| log.unasked(peer))?;
         let before = before.unwrap_or_default();
         if change == Change::Set {
             log.timed(told.attempt, expires_wall_ms, wall_ns);
@@ -288,10 +293,12 @@ impl Recorder {
             Change::Deleted => OpKind::Release,
             Change::Nothing => told.op,
         };
+        let own = Writer::Attempt(told.attempt);
         // Some scripts answer nothing when they have set the key, and something when they have not.
         let answer = match change {
             _ if answer == Answer::Error => answer,
-            Change::Nothing if told.op == OpKind::Set => Answer::No,
+            // A script that finds the attempt's own key may say so: that is a vote, too.
+            Change::Nothing if told.op == OpKind::Set && before != own => Answer::No,
             Change::Nothing => answer,
             _ => Answer::Yes,
         };
@@ -367,5 +374,17 @@ impl Recorder {
         }
         log.workers.push(name.to_owned());
         Ok(ClientId::at(log.workers.len() - 1))
+    }
+}
+
+/// Returns the event `ended` with the request `told` as its cause, if the request flushed the keys: only
+/// an operator's flush is a fault.
+fn deleted_by(told: Told, ended: EventKind) -> EventKind {
+    match ended {
+        EventKind::KeyEnded { node, writer, cause: KeyEnd::Flushed, expires_wall_ms, .. } => {
+            let (cause, by) = (KeyEnd::Command, Writer::Attempt(told.attempt));
+            EventKind::KeyEnded { node, writer, cause, by, expires_wall_ms }
+        }
+        other => other,
     }
 }

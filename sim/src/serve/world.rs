@@ -275,7 +275,7 @@ impl World {
     /// Returns the keys under which clients keep the lock at a server.
     pub(super) fn lock_keys(&self, server: &Server) -> Vec<SmallBytes> {
         let keys = server.keyspace().iter().map(|(key, _)| key);
-        keys.filter(|key| self.recorder.is_key(key)).cloned().collect()
+        keys.filter(|key| self.recorder.is_key(0, key)).cloned().collect()
     }
 
     /// Moves the wall clock of `node`. The caller holds its server as `_still`, so that every
@@ -315,8 +315,8 @@ impl World {
             self.mark.run_id(id, incarnation),
             wall_ms,
             |ended| node.tell_of(&ended),
-            |_, key, entry| {
-                if self.recorder.is_key(key) {
+            |database, key, entry| {
+                if self.recorder.is_key(database, key) {
                     let expires_wall_ms = entry.expires_wall_ms.unwrap_or(u64::MAX);
                     let writer = writer_of(entry.writer);
                     let returned = EventKind::KeyReturned { node: id, writer, expires_wall_ms };

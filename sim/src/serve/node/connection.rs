@@ -110,6 +110,8 @@ struct Connection<'a> {
     is_sound: bool,
     /// False if the connection is to be closed once all replies are sent.
     stays: bool,
+    /// True as long as the client may still name itself: nothing but a handshake was requested.
+    is_new: bool,
     /// True if the connection is to end with a reset.
     resets: bool,
 }
@@ -150,7 +152,8 @@ impl<'a> Connection<'a> {
             takes: true,
             is_sound: true,
             stays: true,
-            resets: link.reset,
+            is_new: true,
+            resets: false,
         }
     }
 
@@ -169,6 +172,9 @@ impl<'a> Connection<'a> {
                 continue;
             }
             self.parse()?;
+            if self.resets {
+                return Ok(());
+            }
             self.execute().await;
             self.held.settle()?;
             self.write()?;
@@ -220,7 +226,7 @@ impl<'a> Connection<'a> {
         let is_old = node_faults.incarnation != self.incarnation;
         // After a power loss, the new process does not know this connection.
         let is_lost = life == Life::Up && self.incarnation < node_faults.oldest_known;
-        self.resets |= self.link.reset || is_lost;
+        self.resets |= self.is_reset() || is_lost;
         if node_faults.killed.contains(&self.peer.id) {
             self.stays = false;
         }
@@ -323,6 +329,10 @@ impl<'a> Connection<'a> {
             };
             if let Ok(request) = &request {
                 self.take_name(request);
+                if self.is_reset() {
+                    self.resets = true;
+                    break;
+                }
             }
             let recorder = self.node.recorder.as_ref();
             let told = match (&request, recorder) {
@@ -340,9 +350,16 @@ impl<'a> Connection<'a> {
         self.held.settle()
     }
 
+    /// Returns true if a partition that resets connections concerns this one. It cannot concern a
+    /// connection that has had no time to say whose it is.
+    fn is_reset(&self) -> bool {
+        self.link.reset && (self.client.is_some() || !self.is_new)
+    }
+
     /// Notes the client's name already when the request arrives. A connection that is held because
     /// it has no name could otherwise never give one.
     fn take_name(&mut self, request: &[Bytes]) {
+        self.is_new &= meaning::is_handshake(request);
         let Some(name) = meaning::name(request) else { return };
         let name = String::from_utf8_lossy(name).into_owned();
         self.client = self.node.client_named(&name);

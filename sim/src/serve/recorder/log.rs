@@ -5,11 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use lock_judge::history::{
     Answer, AttemptId, ClientId, CommandId, EventKind, FencingToken, Id, NodeId, NodeIds, OpKind,
+    Writer,
 };
 use lock_judge::scenario::is_name;
 use redis_sim::script::Sha;
+use redis_sim::server::Touched;
 
+use super::lock_key::LockKey;
 use super::{Peer, Told, WORKERS_MAX};
+use crate::keys::writer_of;
 use crate::serve::meaning::{self, Meaning};
 use crate::serve::run_clock::RunClock;
 
@@ -40,6 +44,7 @@ pub(in crate::serve) struct Log {
     by_name: BTreeMap<String, u32>,
     /// Purposes of the scripts whose text has been seen.
     scripts: BTreeMap<Sha, OpKind>,
+    pub(super) key: LockKey,
     pub(super) inside: BTreeSet<ClientId>,
     /// First refusal of a worker that is no client of the scenario.
     pub(super) stranger: Option<String>,
@@ -62,8 +67,13 @@ pub(in crate::serve) struct Use {
     /// The nodes that this attempt asked for the lock, and those whose votes the client received.
     asked: NodeIds,
     confirmed: NodeIds,
-    /// True if a worker has left its section since the attempt began.
+    /// True if its worker has left its section since the attempt began; if the worker is unknown, any
+    /// worker.
     is_old: bool,
+    /// True if a release was requested.
+    is_released: bool,
+    /// The nodes that have its key.
+    keys: NodeIds,
 }
 
 /// A recorded observation, with its time in nanoseconds of true time since time 0.
@@ -115,10 +125,30 @@ impl Log {
             return;
         }
         let at_ns = clock.now_ns().saturating_sub(origin_ns);
-        if let What::Left { .. } = what {
-            self.uses.iter_mut().for_each(|it| it.is_old = true);
+        match what {
+            What::Left { worker } => {
+                let of_worker = |it: &&mut Use| it.worker.is_none_or(|own| own == worker);
+                self.uses.iter_mut().filter(of_worker).for_each(|it| it.is_old = true);
+            }
+            What::Told(EventKind::KeyEnded { node, writer, .. }) => {
+                self.has_key(writer, node, false)
+            }
+            What::Told(EventKind::Executed { node, before, after, .. }) => {
+                self.has_key(before, node, false);
+                self.has_key(after, node, true);
+            }
+            _ => {}
         }
         self.entries.push(Entry { at_ns, what });
+    }
+
+    /// Records whether the key on `node` is that of `writer`.
+    fn has_key(&mut self, writer: Writer, node: NodeId, has_key: bool) {
+        if let Writer::Attempt(id) = writer
+            && let Some(it) = self.uses.get_mut(number_of(id))
+        {
+            it.keys.set(node, has_key);
+        }
     }
 
     /// Returns the attempt of a request, and the purpose of the request: `Set` if it asks for the
@@ -131,9 +161,10 @@ impl Log {
         let number = match (known, meaning.token) {
             (Some(number), Some(value)) => {
                 // A request with the same value to the same node, after a section, starts a new
-                // attempt.
+                // attempt, unless the key is still there: then it extends the lease.
                 let it = &self.uses[number as usize];
-                let again = asks(it) && it.is_old && it.asked.contains(peer.node);
+                let is_gone = it.is_released || !it.keys.contains(peer.node);
+                let again = asks(it) && it.is_old && it.asked.contains(peer.node) && is_gone;
                 if again { self.begin(peer, meaning.script, Some(value))? } else { number }
             }
             (Some(number), None) => number,
@@ -141,16 +172,22 @@ impl Log {
             (None, None) if meaning.changes => self.last_of(peer)?,
             (None, None) => peer.last?,
         };
+        if let (Some(OpKind::Extend), Some(value)) = (meaning.op, meaning.token) {
+            self.name(number, value, worker);
+        }
         let it = &mut self.uses[number as usize];
         if asks(it) {
             it.asked.insert(peer.node);
+            self.key.asked_for(meaning.key);
             return Some((number, OpKind::Set));
         }
         if let (Some(script), Some(text)) = (meaning.script, meaning.text) {
             self.learn(script, text);
         }
         let purpose = || meaning.script.and_then(|script| self.scripts.get(&script).copied());
-        Some((number, meaning.op.or_else(purpose).unwrap_or(OpKind::Release)))
+        let op = meaning.op.or_else(purpose).unwrap_or(OpKind::Release);
+        self.uses[number as usize].is_released |= op == OpKind::Release;
+        Some((number, op))
     }
 
     /// Remembers the purpose of a script, so that it is known by its hash.
@@ -171,11 +208,7 @@ impl Log {
         let number = self.uses.len() as u32;
         let worker = self.worker_named(peer.name.as_deref());
         if let Some(value) = value {
-            // Copied, because a slice of the buffer would keep alive everything that arrived with
-            // it.
-            let same = self.by_value.entry(Bytes::copy_from_slice(value)).or_default();
-            same.retain(|&other| self.uses[other as usize].worker != worker);
-            same.push(number);
+            self.name(number, value, worker);
         }
         let name = peer.name.clone();
         if let Some(name) = &name {
@@ -191,8 +224,18 @@ impl Log {
             asked: NodeIds::EMPTY,
             confirmed: NodeIds::EMPTY,
             is_old: false,
+            is_released: false,
+            keys: NodeIds::EMPTY,
         });
         Some(number)
+    }
+
+    /// Records that the attempt `number` of `worker` is the newest with `value`.
+    fn name(&mut self, number: u32, value: &[u8], worker: Option<ClientId>) {
+        // Copied, because a slice of the buffer would keep alive everything that arrived with it.
+        let same = self.by_value.entry(Bytes::copy_from_slice(value)).or_default();
+        same.retain(|&other| self.uses.get(other as usize).is_some_and(|it| it.worker != worker));
+        same.push(number);
     }
 
     /// Returns the newest attempt with `value` that may be the worker's: of its own connections, or
@@ -237,6 +280,16 @@ impl Log {
         of_name.or(peer.last).or_else(|| self.begin(peer, None, None))
     }
 
+    /// Returns true if the attempt `number` was begun by a connection with the name of `peer`, or, if that
+    /// has none, by `peer` itself.
+    fn is_of(&self, number: usize, peer: &Peer) -> bool {
+        let is_own = |it: &Use| it.connection == (peer.node, peer.id);
+        self.uses.get(number).is_some_and(|it| match &peer.name {
+            Some(name) => it.name.as_ref() == Some(name),
+            None => is_own(it),
+        })
+    }
+
     /// Returns the id of an attempt among those of its worker that asked for the lock; `None` if it
     /// has no worker.
     pub(super) fn attempt_of(&self, attempt: AttemptId) -> Option<AttemptId> {
@@ -263,10 +316,15 @@ impl Log {
         self.uses.get(number_of(attempt)).map_or(0, |it| it.confirmed.count() as usize)
     }
 
-    /// Attributes a change of the key by a request that does not name it, such as EXEC, to the last
-    /// attempt of the connection.
-    pub(super) fn unasked(&mut self, peer: &mut Peer) -> Option<Told> {
-        let number = self.last_of(peer)?;
+    /// Attributes the effects `touched` of a request that does not name the key, such as EXEC: to the
+    /// attempt whose key it ended, if that is of the same client, else to the last attempt of the
+    /// connection.
+    pub(super) fn unasked(&mut self, peer: &mut Peer, touched: &[&Touched]) -> Option<Told> {
+        let own = touched.iter().find_map(|it| match writer_of(it.executed.effect.before) {
+            Writer::Attempt(id) => Some(number_of(id)).filter(|number| self.is_of(*number, peer)),
+            _ => None,
+        });
+        let number = own.map(|it| it as u32).or_else(|| self.last_of(peer))?;
         peer.last = Some(number);
         let attempt = preliminary(number);
         let told = Told { command: CommandId(self.commands), attempt, op: OpKind::Release };
@@ -298,12 +356,12 @@ mod tests {
         let mut log = Log::default();
         let peer = Peer::new(NodeId(0), 1);
         let words = ["SET", "res", "one"].map(|word| Bytes::from_static(word.as_bytes()));
-        let meaning = meaning::of(&words, b"res").unwrap();
+        let meaning = meaning::of(&words, |key| key == b"res").unwrap();
         assert_eq!(log.use_of(&peer, &meaning), Some((0, OpKind::Set)));
         log.is_full = true;
         assert_eq!(log.use_of(&peer, &meaning), Some((0, OpKind::Set)), "what is known is known");
         let words = ["SET", "res", "two"].map(|word| Bytes::from_static(word.as_bytes()));
-        let meaning = meaning::of(&words, b"res").unwrap();
+        let meaning = meaning::of(&words, |key| key == b"res").unwrap();
         assert_eq!(log.use_of(&peer, &meaning), None);
         assert_eq!((log.uses.len(), log.by_value.len()), (1, 1));
     }
@@ -312,7 +370,7 @@ mod tests {
     fn one_value_of_two_workers_is_two_attempts() {
         let mut log = Log::with_workers(vec![String::from("c1"), String::from("c2")]);
         let words = ["SET", "res", "host"].map(|word| Bytes::from_static(word.as_bytes()));
-        let meaning = meaning::of(&words, b"res").unwrap();
+        let meaning = meaning::of(&words, |key| key == b"res").unwrap();
         let peer =
             |name: Option<&str>| Peer { name: name.map(String::from), ..Peer::new(NodeId(0), 1) };
         let mut number = |name| log.use_of(&peer(name), &meaning).unwrap().0;
