@@ -7,9 +7,9 @@
 //! For each attempt whose outcome is `Split`, a majority answered before the attempt ended, and no
 //! majority set its key: votes that do not count yet are no split vote, if the client knows from when
 //! they will. For each attempt whose outcome is `Quarantined`, a majority set its key. For each attempt
-//! whose outcome is `Overloaded`, a node was not sent its SET, and no majority answered. None of these
-//! is judged if a client has two names of one node, which sets its key for only one of them. Both can be
-//! violated, but without a refusal as taken the property stays vacuous.
+//! whose outcome is `Overloaded`, a node was not sent its SET. None of these is judged if a client has
+//! two names of one node, which sets its key for only one of them. All can be violated, but without a
+//! refusal as taken the property stays vacuous.
 //!
 //! If any attempt of a run reports `Taken`, some attempt of the run was granted the lock. This rule
 //! does not apply if a fault began, or if clients have different lists of nodes or two names of one.
@@ -86,9 +86,7 @@ impl SoundRefusal {
                 has_answers(facts, id) && !has_known_votes(facts, id)
             }
             Settlement::Quarantined if !has_names_twice => has_votes(facts, id),
-            Settlement::Overloaded if !has_names_twice => {
-                !has_answers(facts, id) && !was_sent_to_all(facts, id)
-            }
+            Settlement::Overloaded if !has_names_twice => !was_sent_to_all(facts, id),
             _ => return,
         };
         if !is_right {

@@ -249,6 +249,9 @@ fn unsound_refusal(timeline: &Timeline<'_>, violation: &Violation) -> String {
         Some((_, Settlement::Quarantined)) => {
             format!("{name} was refused by quarantine at {at}, but no majority had set its key")
         }
+        Some((_, Settlement::Overloaded)) => {
+            format!("{name} was refused for commands ahead at {at}, but all its SETs had been sent")
+        }
         Some((_, Settlement::Split)) => {
             format!("{name} ended in a split vote, and its client gave up before its last attempt")
         }

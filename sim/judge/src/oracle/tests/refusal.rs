@@ -56,17 +56,15 @@ fn a_refusal_by_quarantine_needs_votes_of_a_majority() {
 }
 
 #[test]
-fn an_overloaded_client_has_not_asked_all_nodes_and_lacks_a_majority() {
-    for (refused, written, is_right) in
-        [("AB", "C", true), ("AB", "CDE", false), ("ABC", "", false)]
-    {
+fn an_overloaded_client_has_not_asked_all_nodes() {
+    for (written, is_right) in [("C", true), ("CDE", false)] {
         let mut tale = Tale::new();
-        tale.begins(C2).sets(C2, "ABC").begins(C1).is_refused(C1, C2, refused);
+        tale.begins(C2).sets(C2, "AB").begins(C1).is_refused(C1, C2, "AB");
         for node in written.chars() {
             tale.writes(C1, node, OpKind::Set);
         }
         tale.settles(C1, Settlement::Overloaded);
-        assert_eq!(tale.finds(SoundRefusal).is_violated(), !is_right, "{refused}, {written}");
+        assert_eq!(tale.finds(SoundRefusal).is_violated(), !is_right, "{written}");
     }
 }
 
