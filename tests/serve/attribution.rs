@@ -1,4 +1,4 @@
-//! Which requests are about the lock, and whose they are.
+//! Attribution of requests to the lock and to attempts.
 
 use lock_judge::history::{Answer, EventKind, OpKind};
 use lock_judge::scenario::Property;

@@ -283,10 +283,9 @@ impl Log {
     /// Returns true if the attempt `number` was begun by a connection with the name of `peer`, or, if that
     /// has none, by `peer` itself.
     fn is_of(&self, number: usize, peer: &Peer) -> bool {
-        let is_own = |it: &Use| it.connection == (peer.node, peer.id);
         self.uses.get(number).is_some_and(|it| match &peer.name {
             Some(name) => it.name.as_ref() == Some(name),
-            None => is_own(it),
+            None => it.connection == (peer.node, peer.id),
         })
     }
 
