@@ -14,6 +14,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("a_lease_without_extensions_names_the_nodes", a_lease_without_extensions_names_the_nodes),
     ("signals_are_passed_on", signals_are_passed_on),
     ("an_ignored_signal_stays_ignored", an_ignored_signal_stays_ignored),
+    ("blocked_signals_are_handled", blocked_signals_are_handled),
     (
         "processes_that_a_command_leaves_behind_are_ended",
         processes_that_a_command_leaves_behind_are_ended,
@@ -115,6 +116,24 @@ fn an_ignored_signal_stays_ignored() {
     call.signal("-HUP");
     call.say("done");
     assert_eq!(call.end(), (Some(0), String::from("done\n")));
+}
+
+fn blocked_signals_are_handled() {
+    let fleet = Fleet::of(1);
+    let blocked = || {
+        let mut command = fleet.command("env");
+        command.args(["--block-signal=CHLD,TERM", REDLOCK, "run", "res", "--", "sh", "-c"]);
+        command
+    };
+    let mut command = blocked();
+    command.arg("sleep 0.1; exit 7");
+    assert_eq!(Call::start(command).end().0, Some(7));
+    let mut command = blocked();
+    command.arg("echo ready; exec sleep 60");
+    let mut call = Call::start(command);
+    assert_eq!(call.line(), "ready");
+    call.signal("-TERM");
+    assert_eq!(call.end().0, Some(143));
 }
 
 fn processes_that_a_command_leaves_behind_are_ended() {

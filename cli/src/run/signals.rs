@@ -4,6 +4,7 @@ use core::future::poll_fn;
 use core::task::Poll;
 use std::{fs, io};
 
+use nix::sys::signal::SigSet;
 use rustix::process::Signal;
 use tokio::signal::unix::{self, SignalKind, signal};
 
@@ -29,7 +30,8 @@ pub(super) struct Signals {
 
 impl Signals {
     /// Handles the signals from now on. Those that this process was started to ignore, as by
-    /// `nohup`, stay ignored, also by the command.
+    /// `nohup`, stay ignored, also by the command. Those that it was started to block are delivered: a
+    /// blocked `SIGCHLD` would hide the command's end.
     pub(super) fn listen() -> io::Result<Self> {
         let ignored = ignored();
         let continued = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
@@ -41,6 +43,7 @@ impl Signals {
                 streams.push((Caught::Forward(forwarded), stream));
             }
         }
+        SigSet::all().thread_unblock()?;
         Ok(Self { streams })
     }
 
