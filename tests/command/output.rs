@@ -82,6 +82,26 @@ hash    [..], equal to that of its events
 }
 
 #[test]
+fn a_stored_history_that_is_damaged_is_not_taken_for_none() {
+    let folder = folder("damaged", &[("clock-jump.toml", GOOD)]);
+    redlock_sim(&folder, &["run", "clock-jump", "--seeds", "7..8"]).code(0);
+    let stored = folder.join("reports/clock-jump/base.7.jsonl.gz");
+    let bytes = fs::read(&stored).unwrap();
+    fs::write(&stored, &bytes[..100]).unwrap();
+    redlock_sim(&folder, &["replay", "clock-jump", "--seed", "7"]).code(3).stdout_eq(str![[r#"
+clock-jump  event  seed 7
+hash    [..]; reports/clock-jump/base.7.jsonl.gz cannot be read: [..]
+...
+"#]]);
+    fs::remove_file(&stored).unwrap();
+    redlock_sim(&folder, &["replay", "clock-jump", "--seed", "7"]).code(0).stdout_eq(str![[r#"
+clock-jump  event  seed 7
+hash    [..]; no history of this run is stored
+...
+"#]]);
+}
+
+#[test]
 fn the_replay_of_a_file_names_the_file() {
     let good = GOOD.replace("{ verdict = \"violated\", blame = [\"clock(C)\"] }", "\"holds\"");
     let folder = folder("path", &[]);

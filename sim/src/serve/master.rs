@@ -32,6 +32,10 @@ const PORT: u16 = 6_379;
 /// Number of threads; a script may block one of them.
 const WORKERS: usize = 3;
 
+/// Options that take one value.
+const ONE_VALUE: [&str; 7] =
+    ["appendonly", "bind", "daemonize", "dir", "port", "requirepass", "unixsocket"];
+
 /// A master that is the only one in its process.
 pub struct Alone {
     address: SocketAddr,
@@ -47,6 +51,9 @@ pub enum Misuse {
     /// An option without a value. It may be unknown, too: the server has not seen it yet.
     #[error("`--{0}` has no value, or is unknown")]
     NoValue(String),
+    /// Several values of an option that takes one.
+    #[error("`--{0}` takes one value, found `{1}`")]
+    Values(String, String),
     /// An invalid port.
     #[error("`{0}` is not a port")]
     Port(String),
@@ -210,6 +217,9 @@ impl Options {
             let (values, behind) = behind.split_at(end);
             rest = behind;
             let first = values.first().ok_or_else(|| Misuse::NoValue(option.to_owned()))?;
+            if ONE_VALUE.contains(&option) && values.len() > 1 {
+                return Err(Misuse::Values(option.to_owned(), values.join(" ")));
+            }
             match option {
                 "port" => address.1 = first.parse().map_err(|_| Misuse::Port(first.clone()))?,
                 "bind" => {
@@ -251,4 +261,20 @@ impl Options {
 fn command<'a>(head: &[&str], rest: impl Iterator<Item = &'a str>) -> Vec<Bytes> {
     let head = head.iter().map(|word| Bytes::copy_from_slice(word.as_bytes()));
     head.chain(rest.map(|word| Bytes::copy_from_slice(word.as_bytes()))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_takes_no_more_values_than_it_has() {
+        let misuse = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(String::from).collect();
+            Options::parse(&words).err().map(|misuse| misuse.to_string())
+        };
+        let refused = "`--port` takes one value, found `0 9999`";
+        assert_eq!(misuse("--port 0 9999 --bind 127.0.0.1").as_deref(), Some(refused));
+        assert_eq!(misuse("--port 0 --user default on nopass ~* +@all --maxmemory 1gb"), None);
+    }
 }

@@ -166,6 +166,10 @@ fn hash_lines(result: &CaseResult, outcome: &Outcome, out: &Path) -> (String, Ex
             let expected = format!("hash    {actual:016x}, expected {:016x}", stored.hash);
             (format!("{expected}\n        {changed}"), Exit::Inconclusive)
         }
+        Err(error) if path.exists() => {
+            let unread = format!("{} cannot be read: {error}", path.display());
+            (format!("hash    {actual:016x}; {unread}"), Exit::Inconclusive)
+        }
         Err(_) => (format!("hash    {actual:016x}; no history of this run is stored"), Exit::Met),
     }
 }
@@ -174,8 +178,12 @@ fn hash_lines(result: &CaseResult, outcome: &Outcome, out: &Path) -> (String, Ex
 ///
 /// # Errors
 ///
-/// If the cases are of several scenarios, or if there are several and none is the base.
+/// If there is none, if the cases are of several scenarios, or if there are several and none is the base.
 pub(super) fn the_one(which: &str, mut cases: Vec<Selected>) -> Result<Selected, Stop> {
+    if cases.is_empty() {
+        let message = format!("error: `{which}` has no scenarios");
+        return Err(Stop { exit: Exit::Nothing, message });
+    }
     let mut scenarios: Vec<&str> = cases.iter().map(|it| it.case.scenario.name.as_str()).collect();
     scenarios.dedup();
     if scenarios.len() > 1 {
@@ -206,5 +214,6 @@ mod tests {
         assert!(stop.message.contains("pause-after-the-check"), "{}", stop.message);
         let one = the_one("canonical", select("canonical")).expect("it has a base case");
         assert_eq!(one.case.full_name(), "canonical");
+        assert_eq!(the_one("empty", Vec::new()).expect_err("none").exit, Exit::Nothing);
     }
 }

@@ -288,8 +288,8 @@ fn legend() -> Markup {
             }
             p {
                 "“probe” is a client that the simulator adds: it acquires the lock when every fault that has an end "
-                "has ended, releases it at once, and so shows that the lock is free. Its keys are drawn, but itself "
-                "only if it is never granted the lock."
+                "has ended, releases it at once, and so shows that the lock is free. Its messages and, as far as a chart "
+                "reaches, its keys are drawn, but itself only if it is never granted the lock."
             }
             p {
                 "“100 of 100” counts seeds. A seed varies message delays and the phases of clocks, not how often faults "

@@ -129,7 +129,7 @@ impl<'t> Source<'t> {
     pub(super) fn toml_problem(&self, error: &toml::de::Error) -> Problem {
         let message = error.message();
         let (title, expected) = match message.split_once(", expected ") {
-            Some((title, expected)) => (title, format!("expected {expected}")),
+            Some((title, expected)) => (title, format!("expected {}", in_words(expected))),
             None => (message, String::new()),
         };
         let title = title.replace("unknown field", "unknown key").replace("variant", "word");
@@ -157,6 +157,23 @@ impl<'t> Source<'t> {
         help: Option<&str>,
     ) -> Problem {
         self.problem_at(span, message, "", help)
+    }
+}
+
+/// Returns what the TOML reader expected, where it would name a type of this program.
+fn in_words(expected: &str) -> String {
+    let integer = |least: i128, most: i128| format!("an integer from {least} to {most}");
+    match expected {
+        "i32" => integer(i32::MIN.into(), i32::MAX.into()),
+        "i64" => integer(i64::MIN.into(), i64::MAX.into()),
+        "u8" => integer(0, u8::MAX.into()),
+        "u16" => integer(0, u16::MAX.into()),
+        "a nonzero u16" => integer(1, u16::MAX.into()),
+        "u32" => integer(0, u32::MAX.into()),
+        // The reader's integers have a sign.
+        "u64" => integer(0, i64::MAX.into()),
+        _ if expected.starts_with("struct ") => String::from("a table"),
+        _ => String::from(expected),
     }
 }
 

@@ -223,7 +223,15 @@ fn standing(timeline: &Timeline<'_>, at_ns: u64) -> Vec<Clause> {
             Some(due_ns) => format!("due to end at {}", text::instant(due_ns)),
             None => String::from("without an expiry"),
         };
-        Clause::at(key.set, format!("{node} has held a key of {whose} since {since}, {due}"))
+        let of = match key.writer {
+            Writer::Attempt(id)
+                if timeline.attempt(id).is_some_and(|it| it.delivered.is_some()) =>
+            {
+                format!(", {}’s lease,", timeline.client_name(id.client))
+            }
+            _ => String::new(),
+        };
+        Clause::at(key.set, format!("{node} has held a key of {whose}{of} since {since}, {due}"))
     };
     there.map(clause).collect()
 }
