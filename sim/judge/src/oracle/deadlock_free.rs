@@ -3,9 +3,9 @@
 //!
 //! The bound is [`Setting::progress_ns`](super::setting::Setting): the longest TTL in the lock's
 //! settings plus its drift, 1 ms, one retry delay and one attempt bound. It is the same for every
-//! subject, but a client of this project that no node wakes has
-//! [`Setting::paced_progress_ns`](super::setting::Setting), a second more. A subject whose keys have
-//! no TTL can exceed it. The bound starts again with each event that excuses waiting:
+//! subject, but a client of this project that no node wakes, or that may find no room to look at a
+//! key, has [`Setting::paced_progress_ns`](super::setting::Setting), a second more. A subject whose
+//! keys have no TTL can exceed it. The bound starts again with each event that excuses waiting:
 //!
 //! - for the probe, which begins when all faults have healed and acquires until it is granted: the
 //!   last execution or delivery of a command that was written before the heal;
@@ -230,7 +230,7 @@ impl DeadlockFree {
         });
         let from_ns = self.excused_until_ns(facts, client).max(began_ns).max(reached_ns);
         let setting = &facts.setting;
-        let is_paced = setting.is_ours(client) && !setting.hears(client);
+        let is_paced = setting.is_ours(client) && (setting.narrow || !setting.hears(client));
         let bound_ns = if is_paced { setting.paced_progress_ns } else { setting.progress_ns };
         self.judge_wait(facts, id, from_ns, bound_ns);
     }

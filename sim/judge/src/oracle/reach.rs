@@ -84,9 +84,12 @@ struct Connection {
     dialled_ns: u64,
     /// Time at which the connection was last lost, plus one; 0 if it never was.
     lost_ns: u64,
-    /// Time of the first answer after a silent partition: [`NEVER`] until it comes, because the
-    /// connection may be half open; 0 if there was no such partition.
+    /// Time of the first answer after a silent partition to a command that was written after its
+    /// beginning: [`NEVER`] until it comes, because the connection may be half open; 0 if there was no
+    /// such partition.
     works_since_ns: u64,
+    /// The last command before the beginning of the last silent partition; `None` if there is none.
+    last_before_silence: Option<CommandId>,
     /// Time from which the client may have closed the connection that a silent partition left half
     /// open; [`NEVER`] if it awaits no answer on that one. `let_go_ns` may be earlier, because of a
     /// connection that was closed before the partition.
@@ -106,6 +109,7 @@ const OPEN: Connection = Connection {
     dialled_ns: 0,
     lost_ns: 0,
     works_since_ns: 0,
+    last_before_silence: None,
     half_open_let_go_ns: NEVER,
     is_dead: false,
     owes_since: 0,
@@ -223,7 +227,9 @@ impl Reach {
     ) {
         let is_cut = self.either_way.cuts[client][node] > 0;
         let connection = &mut self.connections[client][node];
-        if connection.works_since_ns == NEVER && !is_cut {
+        // An earlier command may have been executed before the partition.
+        let is_proof = Some(command) > connection.last_before_silence;
+        if connection.works_since_ns == NEVER && !is_cut && is_proof {
             (connection.works_since_ns, connection.is_dead) = (at_ns, false);
         }
         if connection.last == Some(command) {
@@ -338,6 +344,7 @@ impl Reach {
                     Severed::HalfOpen => {
                         let connection = &mut self.connections[client][node];
                         connection.works_since_ns = NEVER;
+                        connection.last_before_silence = connection.last;
                         let awaits = connection.let_go_ns > at_ns;
                         connection.half_open_let_go_ns =
                             if awaits { connection.let_go_ns } else { NEVER };

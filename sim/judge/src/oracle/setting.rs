@@ -72,8 +72,8 @@ pub(super) struct Setting {
     /// granted: the existing keys expire by clocks within the drift that the lock allows for, then
     /// one retry delay and one attempt pass.
     pub progress_ns: u64,
-    /// The same bound for a client of this project that no node wakes: it may have made so many
-    /// attempts in a row that it waits between them.
+    /// The same bound for a client of this project that no node wakes, or that may find no room to
+    /// look at a key: it may have made so many attempts in a row that it waits between them.
     pub paced_progress_ns: u64,
     /// Bound within which a client that sleeps attempts once the lock is free and nobody wakes it:
     /// it looks after its longest silence, by a clock within the drift that the lock allows for,

@@ -92,7 +92,7 @@ impl Sketch {
     /// without it are as they would be if no connection were narrow.
     pub(super) fn window(&mut self) {
         if self.is_ours && self.dice.percent(WINDOW_PERCENT) {
-            self.plan.lock.window = NonZeroU16::new(self.dice.between(4, 48) as u16);
+            self.plan.lock.window = NonZeroU16::new(self.dice.between(1, 16) as u16);
         }
     }
 

@@ -3,7 +3,8 @@
 //! A push is a hint, and may come without a change: another database is emptied, or a key of the same
 //! name changes there. A client of this project follows the first pushes of such a storm at once, and
 //! then grows slow. Its connections, the node's data and its own attempts and extensions are other
-//! reasons to ask a node; each of them begins a new second here.
+//! reasons to ask a node; each of them begins a new second here. Where clocks are wrong or are set,
+//! nothing counts: a key whose time passes at another pace looks like a key that has changed.
 
 use crate::history::{ClientId, ClientIds, NodeId};
 use crate::ids::{PerClient, PerNode};
@@ -60,6 +61,9 @@ impl Reads {
 
     /// Records a look or a read.
     pub(super) fn written(&mut self, facts: &Facts, client: ClientId, node: NodeId) {
+        if !facts.setting.steady {
+            return;
+        }
         let changed_ns = self.changed_ns;
         let of = self.of(client);
         let members = facts.setting.members(client).iter();

@@ -1,7 +1,7 @@
 //! Tests of `polls-in-a-second` and `attempts-in-vain`.
 
 use super::tale::{C1, C2, PROBE, Tale, host, node};
-use crate::history::{AttemptId, ClockKind, EventKind, FaultId, OpKind, Settlement};
+use crate::history::{Answer, AttemptId, ClockKind, EventKind, FaultId, OpKind, Settlement};
 use crate::scenario::Quantity;
 
 /// Lets C1 attempt every 250 ms from `from_ms` to before `to_ms`; each attempt fails as `failed`.
@@ -131,4 +131,23 @@ fn what_keeps_the_client_awake_excuses_its_attempts() {
         tale.with_fault(fault);
         assert_eq!(in_vain(&mut tale, "ABC"), Some(0), "changes without a push");
     }
+}
+
+#[test]
+fn an_earlier_answer_does_not_show_that_requests_pass_again() {
+    let asked = |between: &str| {
+        let mut tale = Tale::new();
+        tale.with_fault(&format!(
+            "partition = {{ between = [[{between}], ['E']], one-way = true, lost = 'silent' }}"
+        ));
+        let command = tale.begins(C1).writes(C1, 'E', OpKind::Set);
+        tale.tell(EventKind::FaultBegan { fault: FaultId(0) });
+        tale.at(1).tell(EventKind::FaultEnded { fault: FaultId(0) });
+        tale.answers(command, C1, 'E', Answer::Yes);
+        tale.at(5_000).settles(C1, Settlement::Taken).begins(C2).sets(C2, "ABC");
+        asks(&mut tale, (5_000, 6_000), Settlement::Taken);
+        tale.measured().of(Quantity::AttemptsInVain)
+    };
+    assert_eq!(asked("'c1'"), Some(0), "E may not push either");
+    assert_eq!(asked("'c2'"), Some(4));
 }

@@ -37,6 +37,14 @@ fn other_commands_and_those_of_the_probe_are_no_reads() {
 }
 
 #[test]
+fn where_a_clock_is_set_no_read_counts() {
+    let mut tale = Tale::new();
+    tale.with_fault("clock-jump = { host = 'A', by = '8s' }").begins(C1);
+    reads(&mut tale, C1, OpKind::Look, (100, 900));
+    assert_eq!(most(&mut tale), Some(0));
+}
+
+#[test]
 fn each_node_and_each_client_has_its_own_second() {
     let mut tale = Tale::new();
     tale.begins(C1).begins(C2);
