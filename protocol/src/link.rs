@@ -248,7 +248,7 @@ impl Link {
             self.redial_after = REDIAL_FIRST;
         }
         match answered.op {
-            Op::Introduce => self.introduced(answered.id, reply, now, notes),
+            Op::Introduce => self.introduced(reply, now, notes),
             Op::Release { resource, token } => {
                 self.released(&answered, resource, token, reply, now)
             }

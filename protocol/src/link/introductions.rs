@@ -19,10 +19,10 @@ pub(super) struct Introductions {
     /// Time of the last request for an introduction. A command written shortly after it reaches the
     /// same process, and is answered after it.
     asked_at: Option<BootInstant>,
-    /// Introduction that must be answered before any vote counts: the node has reported lost keys.
-    suspended_until: Option<CommandId>,
-    /// The node has reported lost keys again since that introduction was requested.
-    suspended_again: bool,
+    /// No vote counts before the next introduction: the node has reported lost keys.
+    suspended: bool,
+    /// The node has reported lost keys again since then.
+    lost_again: bool,
     /// Votes that the next introduction must confirm, and the times at which their SETs were taken.
     withheld: VecDeque<(CommandId, BootInstant)>,
 }
@@ -33,29 +33,18 @@ impl Introductions {
         self.asked_at = Some(now);
     }
 
-    /// Suspends votes until an introduction is answered that is requested from now on. Returns true
-    /// if the caller must request it and call [`Introductions::suspend_until`]. Returns false if an
-    /// introduction is already awaited; its answer then requires another one. A node that reports
-    /// lost keys a million times a second is thus asked once per round trip.
-    pub(super) fn suspend(&mut self) -> bool {
-        self.suspended_again = self.is_suspended();
-        !self.suspended_again
-    }
-
-    /// Suspends votes until the answer to `id`.
-    pub(super) fn suspend_until(&mut self, id: CommandId) {
-        (self.suspended_until, self.suspended_again) = (Some(id), false);
+    /// Suspends votes until an introduction is answered. Returns true if the caller must request it:
+    /// none is awaited yet. A node that reports lost keys a million times a second is thus asked once
+    /// per round trip.
+    fn suspend(&mut self) -> bool {
+        self.lost_again = self.suspended;
+        !core::mem::replace(&mut self.suspended, true)
     }
 
     /// Returns true while no vote counts.
     #[inline]
     pub(super) fn is_suspended(&self) -> bool {
-        self.suspended_until.is_some()
-    }
-
-    /// Returns the introduction that must be answered before any vote counts.
-    pub(super) fn suspended_until(&self) -> Option<CommandId> {
-        self.suspended_until
+        self.suspended
     }
 
     /// Returns true if an introduction was requested less than `max_age` ago.
@@ -63,14 +52,10 @@ impl Introductions {
         self.asked_at.is_some_and(|at| now.since(at) < max_age)
     }
 
-    /// Records the answer to `id`, whatever it is. Returns true if the caller must request another
-    /// introduction and call [`Introductions::suspend_until`].
-    pub(super) fn answered(&mut self, id: CommandId) -> bool {
-        let awaited = self.suspended_until == Some(id);
-        if awaited && !self.suspended_again {
-            self.suspended_until = None;
-        }
-        awaited && self.suspended_again
+    /// Records an answer, whatever it is. Replies and pushes keep their order, so it is newer than all
+    /// reports of lost keys before it, even if it was requested earlier.
+    fn answered(&mut self) {
+        (self.suspended, self.lost_again) = (false, false);
     }
 
     /// Keeps a vote until the next introduction is answered.
@@ -98,7 +83,7 @@ impl Introductions {
     ) -> impl Iterator<Item = CommandId> {
         out.maybe_ahead(self.asked_at.map(|at| at.after(config.introduction_max_age)));
         out.flag(self.is_suspended());
-        out.flag(self.suspended_again);
+        out.flag(self.lost_again);
         out.word(self.withheld.len() as u64);
         self.withheld.iter().for_each(|(_, since)| out.ahead(since.after(config.node_timeout)));
         self.withheld.iter().map(|&(vote, _)| vote)
@@ -121,7 +106,7 @@ impl Link {
     /// Returns the instant since which the node's votes count; `None` while they do not.
     #[inline]
     pub(crate) fn eligible_from(&self) -> Option<BootInstant> {
-        self.eligibility.from().filter(|_| !self.introductions.is_suspended())
+        self.eligibility.from().filter(|_| !self.is_suspended())
     }
 
     /// Returns the instant from which the node's data set counts, by its last introduction. It
@@ -130,10 +115,14 @@ impl Link {
         self.eligibility.from()
     }
 
-    /// Returns the introduction that was requested because the node has reported lost keys, until it
-    /// is answered. Another one may follow it at once.
-    pub(crate) fn suspended_until(&self) -> Option<CommandId> {
-        self.introductions.suspended_until()
+    /// Returns true if the node has reported lost keys and no introduction has been answered since.
+    pub(crate) fn is_suspended(&self) -> bool {
+        self.introductions.is_suspended()
+    }
+
+    /// Returns true if the node has reported lost keys at least twice since the last introduction.
+    pub(crate) fn has_lost_again(&self) -> bool {
+        self.introductions.lost_again
     }
 
     /// Returns the earliest instant from which the node's votes may count; `None`: never, as far as
@@ -160,15 +149,13 @@ impl Link {
             return;
         }
         if self.introductions.suspend() {
-            let id = self.ask(now);
-            self.introductions.suspend_until(id);
+            self.ask(now);
         }
     }
 
-    /// Handles the node's answer to the introduction `id`.
+    /// Handles the node's answer to an introduction.
     pub(super) fn introduced(
         &mut self,
-        id: CommandId,
         reply: Reply,
         now: BootInstant,
         notes: &mut VecDeque<CommandOutcome>,
@@ -189,10 +176,7 @@ impl Link {
                 self.state = State::Open;
             }
         }
-        if self.introductions.answered(id) {
-            let id = self.ask(now);
-            self.introductions.suspend_until(id);
-        }
+        self.introductions.answered();
         self.tell_withheld(notes);
     }
 
@@ -206,11 +190,10 @@ impl Link {
     }
 
     /// Requests an introduction, behind all queued commands.
-    pub(super) fn ask(&mut self, now: BootInstant) -> CommandId {
+    pub(super) fn ask(&mut self, now: BootInstant) {
         let id = self.own_id();
         self.introductions.ask(now);
         self.pipeline.push_back(Pending::of_link(id, Op::Introduce, Duration::ZERO, now));
-        id
     }
 
     /// Requests an introduction behind the SET just queued, unless the last one is recent. A proxy

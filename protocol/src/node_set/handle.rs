@@ -30,9 +30,9 @@ impl NodeSet {
     pub fn handle_keys_lost(&mut self, node: NodeIndex, epoch: u32, now: BootInstant) {
         self.advance(now);
         let is_current = self.links[node.get()].is_current(epoch);
-        if is_current && self.links[node.get()].suspended_until().is_none() {
+        if is_current && !self.links[node.get()].is_suspended() {
             // Before the introduction: that of a replica ends the connection. Reports that come
-            // until it is answered lead to another introduction, and to doubts then.
+            // until it is answered lead to doubts then.
             self.doubt_all(node, now);
         }
         self.touch(node).handle_keys_lost(epoch, now);
@@ -82,15 +82,14 @@ impl NodeSet {
         self.advance(now);
         self.touched.insert(node);
         let known = self.open.contains(node).then(|| self.links[node.get()].memory_from());
-        let suspended = self.links[node.get()].suspended_until();
+        let had_lost_again = self.links[node.get()].has_lost_again();
         let changed = self.links[node.get()].handle_reply(epoch, reply, now, &mut self.notes);
         self.look_for_connections();
         self.route(now);
         self.note_connection(node, now);
         let link = &self.links[node.get()];
-        let again = link.suspended_until().filter(|_| suspended.is_some());
-        let has_forgotten_again = again.is_some() && again != suspended;
-        if has_forgotten_again || known.is_some_and(|from| from != link.memory_from()) {
+        let is_introduced = had_lost_again && !link.has_lost_again();
+        if is_introduced || known.is_some_and(|from| from != link.memory_from()) {
             // The node has reported lost keys again; or an introduction shows another data set,
             // or none: behind a proxy, nothing is pushed.
             self.doubt_all(node, now);

@@ -208,30 +208,28 @@ fn vote_in_flight_when_keys_are_lost_waits_for_an_introduction() {
 }
 
 #[test]
-fn introduction_requested_before_the_push_does_not_suffice() {
+fn an_introduction_answered_behind_the_push_suffices() {
     let mut world = world();
     world.pass(MAX_AGE);
     world.acquire(lock_config(1), 1);
     world.answer(0);
     world.forget(0);
-    world.answer(0);
     assert_eq!(decided(&world.events), None);
-    world.nodes[0].introduction.canary = canary(2);
     world.answer(0);
-    assert_eq!(failed(&world.events), Some(AttemptError::Quarantined));
+    assert!(decided(&world.events).is_some());
 }
 
 #[test]
 fn repeated_reports_lead_to_one_request_per_round_trip() {
     let mut world = world();
-    (0..1_000).for_each(|_| world.forget(0));
-    assert_eq!(asked(&world), [Op::Introduce]);
-    world.answer(0);
-    assert_eq!(standing(&world.client, &world), Standing::NotKnown);
-    assert_eq!(asked(&world), [Op::Introduce], "the push came behind the first question");
-    world.answer(0);
-    assert_eq!(standing(&world.client, &world), Standing::Counts);
-    assert_eq!(asked(&world), []);
+    for _ in 0..3 {
+        (0..1_000).for_each(|_| world.forget(0));
+        assert_eq!(asked(&world), [Op::Introduce]);
+        assert_eq!(standing(&world.client, &world), Standing::NotKnown);
+        world.answer(0);
+        assert_eq!(standing(&world.client, &world), Standing::Counts);
+        assert_eq!(asked(&world), []);
+    }
 }
 
 #[test]
