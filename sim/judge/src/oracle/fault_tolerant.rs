@@ -10,7 +10,7 @@
 //! - The attempt ended before the node timeout had passed by the client's clock, and the client could
 //!   reach the node for long enough to have a working connection. The connection is not half open since
 //!   a silent partition, and the client has not closed it for lack of an older answer, not even during
-//!   the attempt.
+//!   the attempt. A node that was not asked is not good where few commands fit on a connection.
 //!
 //! Attempts that their caller cancelled are not judged, nor are attempts during which the process
 //! was stopped. Blame: the client's clock, if it gained more than the drift that the lease allows
@@ -141,8 +141,13 @@ fn is_good(facts: &Facts, id: AttemptId, attempt: &Attempt, node: NodeId) -> boo
     }
     let may_be_written = match key.written_ns {
         // A subject that uses one node among several never asks the other nodes, and no client asks
-        // a node that owed an answer to an older command when the attempt began.
-        NEVER => attempt.needed > 1 && facts.reach.had_answered(id.client, node, attempt.began_ns),
+        // a node that owed an answer to an older command when the attempt began. On a connection of
+        // few commands, those that are still to be written may leave no room.
+        NEVER => {
+            attempt.needed > 1
+                && !facts.setting.narrow
+                && facts.reach.had_answered(id.client, node, attempt.began_ns)
+        }
         _ => true,
     };
     let heal_ns = facts.setting.heal_ns;

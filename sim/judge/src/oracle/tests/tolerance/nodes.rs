@@ -1,5 +1,7 @@
 //! Nodes that are good, and nodes that are not.
 
+use core::num::NonZeroU16;
+
 use super::*;
 
 #[test]
@@ -53,6 +55,17 @@ fn a_node_that_leaves_an_older_command_unanswered_is_not_good() {
     tale.at(1_000).begins(C1_AGAIN).sets(C1_AGAIN, "AB");
     tale.settles(C1_AGAIN, Settlement::TooFewNodes);
     assert!(tale.finds(FaultTolerant).is_violated());
+}
+
+#[test]
+fn a_node_that_is_not_asked_for_lack_of_room_is_not_good() {
+    let judged = |window: Option<u16>| {
+        let mut tale = Tale::new();
+        tale.scenario.lock.window = window.and_then(NonZeroU16::new);
+        tale.begins(C1).settles(C1, Settlement::Overloaded).finds(FaultTolerant)
+    };
+    assert_eq!(judged(Some(3)), Judgement::Holds);
+    assert!(judged(None).is_violated());
 }
 
 #[test]
