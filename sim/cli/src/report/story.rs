@@ -6,7 +6,7 @@ use lock_judge::oracle::{Blame, Violation};
 use lock_judge::scenario::Property;
 use lock_judge::text;
 
-use super::timeline::{Absence, AbsenceKind, Attempt, Extension, Moment, Timeline};
+use super::timeline::{Absence, AbsenceKind, Attempt, Extension, FaultWindow, Moment, Timeline};
 use super::words;
 
 mod because;
@@ -264,11 +264,7 @@ fn assumption(timeline: &Timeline<'_>, blame: Blame) -> String {
 /// Tells the events of a run without a violation: faults, leases and refused attempts.
 pub(super) fn of_run(timeline: &Timeline<'_>) -> Vec<Clause> {
     const LEASES_MAX: usize = 6;
-    let mut told: Vec<Clause> = Vec::new();
-    for trouble in &timeline.fault_windows {
-        let because = super::faults::because(timeline.scenario, trouble);
-        told.push(Clause::at(trouble.began, format!("{}.", capital(&because))));
-    }
+    let mut told = faults(timeline);
     let leases = timeline.leases().count();
     for attempt in timeline.leases().take(LEASES_MAX) {
         let mut clause = introduce(timeline, attempt);
@@ -280,6 +276,28 @@ pub(super) fn of_run(timeline: &Timeline<'_>) -> Vec<Clause> {
     }
     told.extend(refusals(timeline));
     told
+}
+
+/// Returns one clause for each fault, however often it began.
+fn faults(timeline: &Timeline<'_>) -> Vec<Clause> {
+    let mut told: Vec<(&FaultWindow, &FaultWindow, u64)> = Vec::new();
+    for window in &timeline.fault_windows {
+        match told.iter_mut().find(|(first, ..)| first.fault == window.fault) {
+            Some((_, last, more)) => (*last, *more) = (window, *more + 1),
+            None => told.push((window, window, 0)),
+        }
+    }
+    let clause = |(first, last, more): (&FaultWindow, &FaultWindow, u64)| {
+        let because = capital(&super::faults::because(timeline.scenario, first));
+        let last = text::instant(last.began.at_ns);
+        let again = match more {
+            0 => String::new(),
+            1 => format!("; once more at {last}"),
+            _ => format!("; {more} times more, the last at {last}"),
+        };
+        Clause::at(first.began, format!("{because}{again}."))
+    };
+    told.into_iter().map(clause).collect()
 }
 
 fn ending(timeline: &Timeline<'_>, attempt: &Attempt) -> String {
