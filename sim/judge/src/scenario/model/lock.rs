@@ -35,8 +35,8 @@ pub struct Lock {
     /// True if clients may extend with plain owner-checked SETs, on masters that support them.
     #[serde(skip_serializing_if = "is_false")]
     pub plain_extensions: bool,
-    /// Most commands that wait or are unanswered on one connection of a client; a sixteenth of them
-    /// may be written. 8 192 if not given. For the subject `redlock`.
+    /// Most commands that wait or are unanswered on one connection of a client; a sixteenth of them,
+    /// and at least four, may be written. 8 192 if not given. For the subject `redlock`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<NonZeroU16>,
     /// Promise about the masters' memory that the clients are *configured* with;
