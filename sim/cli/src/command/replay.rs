@@ -178,7 +178,8 @@ fn hash_lines(result: &CaseResult, outcome: &Outcome, out: &Path) -> (String, Ex
 ///
 /// # Errors
 ///
-/// If there is none, if the cases are of several scenarios, or if there are several and none is the base.
+/// If there is no case, if the cases are of several scenarios, or if there are several and none is the
+/// base.
 pub(super) fn the_one(which: &str, mut cases: Vec<Selected>) -> Result<Selected, Stop> {
     if cases.is_empty() {
         let message = format!("error: `{which}` has no scenarios");
