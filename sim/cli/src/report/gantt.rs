@@ -157,17 +157,13 @@ impl<'t, 'a> Gantt<'t, 'a> {
     fn overlap(&mut self, violation: &Violation) {
         let (from, to) = (self.scale.x(violation.from_ns), self.scale.x(violation.to_ns));
         let width = (to - from).max(2 * PX);
-        let own = self.timeline.scenario.clients.len() as i64;
-        let height = match violation.to_ns - violation.from_ns.min(violation.to_ns) {
-            // A violation of zero length is about the resource, whose row is the last one.
-            0 => self.bottom - self.clients_top,
-            _ => own * CLIENT_ROW - 2 * PX,
-        };
-        let area = Area { x: from, y: self.clients_top, width, height };
-        self.svg.rect("overlap", area, "");
         let told =
             if self.at_once(violation) { "both at once" } else { "another lease in between" };
-        self.svg.rect("overlap-hatch", area, told);
+        for (y, height) in self.rows_of(violation) {
+            let area = Area { x: from, y, width, height };
+            self.svg.rect("overlap", area, "");
+            self.svg.rect("overlap-hatch", area, told);
+        }
         let length = violation.to_ns.saturating_sub(violation.from_ns);
         let label = match length {
             0 => String::from("violation"),
@@ -177,6 +173,24 @@ impl<'t, 'a> Gantt<'t, 'a> {
         let room = width_of(&label, OVERLAP_LABEL) / 2;
         let middle = (from + width / 2).clamp(LEFT + room, RIGHT - room);
         self.svg.text("overlap-label", (middle, self.clients_top - 6 * PX), &label);
+    }
+
+    /// Returns the top and the height of the rows that an overlap is about: neighbours together.
+    fn rows_of(&self, violation: &Violation) -> Vec<(i64, i64)> {
+        if violation.to_ns <= violation.from_ns {
+            // A violation of zero length is about the resource, whose row is the last one.
+            return vec![(self.clients_top, self.bottom - self.clients_top)];
+        }
+        let second = violation.second.unwrap_or(violation.first);
+        let rows = [violation.first, second].map(|id| i64::from(id.client.0));
+        let (first, last) = (rows[0].min(rows[1]), rows[0].max(rows[1]));
+        let area = |row: i64, count: i64| {
+            (self.clients_top + row * CLIENT_ROW, count * CLIENT_ROW - 2 * PX)
+        };
+        match last - first {
+            0 | 1 => vec![area(first, last - first + 1)],
+            _ => vec![area(first, 1), area(last, 1)],
+        }
     }
 
     /// Returns true if both leases, or the sections under them, existed when the violation began.

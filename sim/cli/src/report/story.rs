@@ -11,6 +11,7 @@ use super::words;
 
 mod because;
 mod continuity;
+mod keys_ended;
 mod other;
 pub(super) mod outside;
 mod unsound;
@@ -89,7 +90,7 @@ fn held(timeline: &Timeline<'_>, violation: &Violation, verb: &str) -> String {
     };
     let length = text::length(violation.to_ns.saturating_sub(violation.from_ns));
     let (from, to) = (text::instant(violation.from_ns), text::instant(violation.to_ns));
-    let resource = &timeline.scenario.lock.resource;
+    let resource = timeline.resource_of(violation.first.client);
     format!("{who} {verb} “{resource}” for {length} (true time {from} to {to})")
 }
 
@@ -123,6 +124,9 @@ fn introduce(timeline: &Timeline<'_>, attempt: &Attempt) -> Clause {
         _ if attempt.released.is_some_and(|released| released.at_ns == delivered.at_ns) => {
             told += &format!("; released at once, at {}", text::instant(delivered.at_ns));
             return Clause::at(delivered, told);
+        }
+        _ if timeline.is_served() => {
+            told += &format!("; entered at {}, without a lease", text::instant(delivered.at_ns))
         }
         _ => {
             told += &format!("; already over when delivered, at {}", text::instant(delivered.at_ns))

@@ -254,6 +254,11 @@ impl<'a> Timeline<'a> {
         }
     }
 
+    /// Returns the name of the lock that `client` acquires.
+    pub(super) fn resource_of(&self, client: ClientId) -> &str {
+        self.scenario.resource_name(self.scenario.resource_of(client))
+    }
+
     pub(super) fn node_name(&self, node: NodeId) -> &str {
         self.host_name(node.first_host())
     }

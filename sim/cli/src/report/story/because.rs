@@ -1,14 +1,14 @@
 //! Explains why two leases overlap: for each node, why the later lease got the node's vote while
 //! the earlier lease was believed.
 
-use lock_judge::history::{AttemptId, ClockKind, KeyEnd, NodeId, NodeIds, OpKind, Writer};
+use lock_judge::history::{Answer, AttemptId, ClockKind, NodeId, NodeIds, OpKind};
 use lock_judge::oracle::{Blame, Violation};
 use lock_judge::scenario::{Family, FaultKind};
 use lock_judge::text;
 
-use super::{Clause, ends_by_release, outside, stop_before};
+use super::{Clause, ends_by_release, keys_ended, outside, stop_before};
 use crate::report::faults;
-use crate::report::timeline::{Attempt, Command, FaultWindow, Key, KeyEnded, Timeline};
+use crate::report::timeline::{Attempt, Command, FaultWindow, Timeline};
 
 /// Explains, for every node that the first lease counts and that let the second one in, why the node
 /// could vote twice.
@@ -117,14 +117,19 @@ fn one_node(
     let sentence = match (key, due_ns, ended) {
         (None, _, _) => format!("{granted}; {l1}’s key was never there"),
         (Some(_), _, None) => format!("{granted}, although {l1}’s key is not known to have ended"),
-        (Some(key), Some(due_ns), Some(ended)) if ended.moment.at_ns + EARLY_NS < due_ns => {
-            let because = early(timeline, first, key, ended, node);
+        (Some(key), Some(due_ns), Some(ended))
+            if ended.moment.at_ns + keys_ended::EARLY_NS < due_ns =>
+        {
+            let because = keys_ended::early(timeline, first, key, ended, node);
             format!(
                 "{granted}, although {l1}’s key was due to expire there at {{due}}; it ended early because {because}"
             )
         }
         (Some(_), _, Some(ended)) => {
-            format!("{granted}, after {l1}’s key had {} at {{ended}}{believed}", how(ended.cause))
+            format!(
+                "{granted}, after {l1}’s key had {} at {{ended}}{believed}",
+                keys_ended::how(ended.cause)
+            )
         }
     };
     let ended_ns = ended.map(|ended| ended.moment.at_ns);
@@ -132,80 +137,12 @@ fn one_node(
     TwoVotes { node, granted_ns, ended_ns, due_ns, event, sentence }
 }
 
-/// Returns the SET of `attempt` on `node`.
+/// Returns the SET by which `node` voted for `attempt`: it may have refused an earlier one.
 fn vote<'t>(timeline: &'t Timeline<'_>, attempt: AttemptId, node: NodeId) -> Option<&'t Command> {
     timeline.commands.iter().find(|command| {
-        command.attempt == attempt && command.node == node && command.op == OpKind::Set
+        (command.attempt, command.node, command.op) == (attempt, node, OpKind::Set)
+            && command.executed.is_some_and(|(_, answer)| answer == Answer::Yes)
     })
-}
-
-/// A key that ends at least this long before its time ended early, in nanoseconds. Smaller
-/// differences come from clocks that tick in milliseconds.
-const EARLY_NS: u64 = 2_000_000;
-
-const fn how(cause: KeyEnd) -> &'static str {
-    match cause {
-        KeyEnd::Command => "been deleted",
-        KeyEnd::Evicted => "been evicted",
-        KeyEnd::Expired => "expired",
-        KeyEnd::FailedOver => "been left behind by a failover",
-        KeyEnd::Flushed => "been flushed",
-        KeyEnd::Restarted => "been lost in a restart",
-    }
-}
-
-/// Explains why a key ended before its time.
-fn early(
-    timeline: &Timeline<'_>,
-    first: &Attempt,
-    key: &Key,
-    ended: KeyEnded,
-    node: NodeId,
-) -> String {
-    let host = node.first_host();
-    let name = timeline.node_name(node);
-    let at = "{ended}";
-    let (from_ns, to_ns) = (key.set.at_ns, ended.moment.at_ns);
-    let fault = |family| {
-        let trouble = faults::on(timeline, family, host, from_ns, to_ns)?;
-        Some(faults::because(timeline.scenario, trouble))
-    };
-    match ended.cause {
-        KeyEnd::Expired => match fault(Family::Clock) {
-            Some(because) => format!("{because}, and the key expired at {at}"),
-            None => match initial_rate(timeline, name) {
-                Some(rate) => {
-                    format!("{name}’s clocks drift by {rate}, and the key expired at {at}")
-                }
-                None => format!("the key expired at {at}"),
-            },
-        },
-        KeyEnd::Restarted => match fault(Family::Memory) {
-            Some(because) => format!("{because}, and it came back without the key"),
-            None => format!("{name} restarted without the key at {at}"),
-        },
-        KeyEnd::FailedOver => match fault(Family::Memory) {
-            Some(because) => format!("{because}; the new master lacked the key"),
-            None => format!("{name} failed over at {at}; the new master lacked the key"),
-        },
-        KeyEnd::Evicted | KeyEnd::Flushed => {
-            fault(Family::Memory).unwrap_or_else(|| format!("it had {} at {at}", how(ended.cause)))
-        }
-        KeyEnd::Command => match ended.by {
-            Writer::Attempt(by) if by == first.id => format!("its own release deleted it at {at}"),
-            Writer::Attempt(by) => {
-                let (client, lease) = (timeline.client_name(by.client), timeline.name(by));
-                format!("{client} deleted it at {at} with a command for {lease}")
-            }
-            by => format!("{} deleted it at {at}", timeline.writer_name(by)),
-        },
-    }
-}
-
-/// Returns the initial rate of a host's clocks, or `None` if they run true.
-fn initial_rate(timeline: &Timeline<'_>, host: &str) -> Option<String> {
-    let spec = timeline.scenario.cluster.clocks.get(host)?;
-    (spec.rate_ppm != 0).then(|| text::percent(spec.rate_ppm))
 }
 
 /// Explains why a belief outlasted keys that ended on time. Returns an empty text if the lease was
@@ -247,7 +184,7 @@ fn slow_clock(timeline: &Timeline<'_>, lease: &Attempt, at_ns: u64) -> Option<St
     }
     let client = timeline.client_name(lease.id.client);
     let is_slow = timeline.scenario.cluster.clocks.get(client).is_some_and(|it| it.rate_ppm < 0);
-    let rate = initial_rate(timeline, client).filter(|_| is_slow)?;
+    let rate = keys_ended::initial_rate(timeline, client).filter(|_| is_slow)?;
     Some(format!(", because its clocks drift by {rate}"))
 }
 
@@ -365,6 +302,7 @@ fn end_of_the_lease(
         };
         told.push(Clause::at(stop.from, because));
     }
+    told.extend(keys_ended::reported(timeline, lease, over_ns));
     let why = match ends_by_release(lease, over_ns) {
         true => format!(": {client} released it"),
         false => outside::end(timeline, lease).unwrap_or_default(),

@@ -19,7 +19,7 @@ pub(super) fn tell(
     let (one, other) =
         (timeline.client_name(first.id.client), timeline.client_name(second.id.client));
     let (at, until) = (text::instant(violation.from_ns), text::instant(violation.to_ns));
-    let resource = &timeline.scenario.lock.resource;
+    let resource = timeline.resource_of(violation.first.client);
     let headline = format!(
         "{one} continued {l1} on “{resource}” at {until} as if it had never lost it, although {other} \
          was granted {l2} at {at}"

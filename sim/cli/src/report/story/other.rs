@@ -20,7 +20,7 @@ pub(super) fn tell(
     let until = text::instant(violation.to_ns);
     let first = timeline.name(violation.first);
     let client = timeline.client_name(violation.first.client);
-    let resource = &timeline.scenario.lock.resource;
+    let resource = timeline.resource_of(violation.first.client);
     let node = violation.node.map_or("a node", |node| timeline.node_name(node));
     match property {
         Property::NoLostUpdate | Property::FencedOrder => {

@@ -3,6 +3,7 @@
 
 use lock_judge::history::{Answer, AttemptId, EventKind, NodeIds, OpKind};
 use lock_judge::oracle::Violation;
+use lock_judge::scenario::Span;
 use lock_judge::text;
 
 use super::continuity::made_again;
@@ -14,11 +15,43 @@ use crate::report::words;
 pub(super) fn tell(timeline: &Timeline<'_>, violation: &Violation) -> (String, Vec<Clause>) {
     let at = text::instant(violation.from_ns);
     let client = timeline.client_name(violation.first.client);
-    let resource = &timeline.scenario.lock.resource;
+    let resource = timeline.resource_of(violation.first.client);
+    if let Some(told) = shortened(timeline, violation) {
+        let headline =
+            format!("{client} shortened the life of its own key of “{resource}” at {at}");
+        return (headline, vec![told]);
+    }
     let extended = extension(timeline, violation);
     let what = if extended.is_some() { "extension" } else { "grant" };
     let headline = format!("{client}’s {what} of “{resource}” at {at} was unsound");
     (headline, extended.unwrap_or_else(|| grant(timeline, violation.first)))
+}
+
+/// Explains that a node executed an extending command so late that the key then ends before its lease;
+/// `None` if the violation is about something else.
+fn shortened(timeline: &Timeline<'_>, violation: &Violation) -> Option<Clause> {
+    let attempt = timeline.attempt(violation.first)?;
+    let is_meant = |it: &&Command| {
+        it.attempt == attempt.id
+            && it.op == OpKind::Extend
+            && it.executed.is_some_and(|(at, _)| at.at_ns == violation.from_ns)
+    };
+    let settles = |round: &Extension| {
+        round.extended.is_some_and(|(settled, _)| settled.at_ns == violation.from_ns)
+    };
+    let command = timeline.commands.iter().find(is_meant)?;
+    let (executed, _) = command.executed?;
+    if attempt.extensions.iter().any(settles) {
+        return None;
+    }
+    let (node, name) = (timeline.node_name(command.node), timeline.name(attempt.id));
+    let [written, at] = [command.written, executed].map(|it| text::instant(it.at_ns));
+    let believed = timeline.deadline_ns(attempt, timeline.end_ns).map(text::instant)?;
+    let told = format!(
+        "an extend of {name}, written at {written}, was executed by {node} at {at}: it leaves the key \
+         less time than {name}, which lasts until {believed}"
+    );
+    Some(Clause::at(executed, told))
 }
 
 /// Tells which votes the grant of `id` counted, and what is unsound about it.
@@ -145,8 +178,40 @@ fn extension(timeline: &Timeline<'_>, violation: &Violation) -> Option<Vec<Claus
             format!("the lease was over at {over}, before the extension was decided at {at}");
         clauses.push(Clause::at(settled, told));
     }
+    clauses.extend(too_long(timeline, attempt, round, settled));
     clauses.extend(made_again(timeline, attempt, settled, counted));
     Some(clauses)
+}
+
+/// Compares the new deadline with T1 and the TTL of the extension, if the lease lasts for too long.
+fn too_long(
+    timeline: &Timeline<'_>,
+    attempt: &Attempt,
+    round: &Extension,
+    settled: Moment,
+) -> Option<Clause> {
+    let kind = |moment: Moment| timeline.events.get(moment.event).map(|event| event.kind);
+    let (
+        Some(EventKind::ExtensionBegan { t1_local_ns, ttl_ns, .. }),
+        Some(EventKind::ExtensionSettled { deadline_local_ns, .. }),
+    ) = (kind(round.began), kind(settled))
+    else {
+        return None;
+    };
+    // A client that allows for no drift in a grant allows for none in an extension.
+    let drift_ns = match attempt.drift_ns {
+        0 => 0,
+        _ => timeline.scenario.lock.drift.of(Span(ttl_ns)).0,
+    };
+    let lasts_ns = deadline_local_ns.saturating_sub(t1_local_ns);
+    if lasts_ns.saturating_add(drift_ns) <= ttl_ns {
+        return None;
+    }
+    let [end, ttl, drift] = [lasts_ns, ttl_ns, drift_ns].map(text::length);
+    let told = format!(
+        "the lease then ends {end} after the extension’s T1, later than TTL {ttl} − {drift} for drift"
+    );
+    Some(Clause::at(settled, told))
 }
 
 #[cfg(test)]
@@ -198,5 +263,37 @@ mod tests {
         assert_eq!(end(-9_897_000_000).as_deref(), Some(over));
         let late = "it ends 9.9 s after T1, later than TTL 10 s − 102 ms for drift";
         assert_eq!(end(2_000_000).as_deref(), Some(late));
+    }
+
+    #[test]
+    fn an_extension_is_compared_with_its_own_ttl() {
+        let Played { result, kept, .. } = fixture::jump();
+        let mut events: Vec<Event> = kept.into_iter().next().expect("a history").1;
+        let timeline = Timeline::new(&result.case.scenario, &events);
+        let attempt = timeline.leases().next().expect("a lease").id;
+        let round = lock_judge::ids::RoundId(1);
+        let (extended, counted) = (true, NodeIds::first(3));
+        let (at_ns, t1_local_ns, ttl_ns) = (5_000_000_000, 5_000_000_000, 10_000_000_000);
+        for (by_ns, is_told) in [(9_898_000_000, false), (9_898_000_001, true)] {
+            let deadline_local_ns = t1_local_ns + by_ns;
+            let place = events.iter().position(|it| it.at_ns > at_ns).expect("later events");
+            let began = EventKind::ExtensionBegan { attempt, round, t1_local_ns, ttl_ns };
+            let settled = EventKind::ExtensionSettled {
+                attempt,
+                round,
+                extended,
+                counted,
+                deadline_local_ns,
+            };
+            events.splice(place..place, [began, settled].map(|kind| Event { at_ns, kind }));
+            let timeline = Timeline::new(&result.case.scenario, &events);
+            let attempt = timeline.attempt(attempt).expect("an attempt");
+            let round = attempt.extensions.last().expect("an extension");
+            let (settled, _) = round.extended.expect("a success");
+            let told = too_long(&timeline, attempt, round, settled).map(|it| it.text);
+            let late = "the lease then ends 9.898 s after the extension’s T1, later than TTL 10 s − 102 ms for drift";
+            assert_eq!(told.as_deref(), is_told.then_some(late));
+            events.drain(place..place + 2);
+        }
     }
 }

@@ -41,3 +41,18 @@ fn lease_is_over_because_of_its_release() {
     let told = told.last().map(String::as_str);
     assert_eq!(told, Some("L1 was over by 9.898 s: c1 released it"));
 }
+
+#[test]
+fn set_that_was_refused_earlier_is_no_vote() {
+    let played = fixture::jump();
+    let mut timeline = fixture::timeline(&played);
+    let second = timeline.leases().nth(1).expect("a second lease").clone();
+    let (node, granted) = (NodeId(2), |it: &Command| it.executed.map(|(at, _)| at.at_ns));
+    let voted = vote(&timeline, second.id, node).expect("a vote").clone();
+    let mut refused = voted.clone();
+    refused.executed = voted.executed.map(|(at, _)| (at, Answer::No));
+    timeline.commands.insert(0, refused);
+    assert_eq!(vote(&timeline, second.id, node).and_then(granted), granted(&voted));
+    timeline.commands.retain(|it| it.executed.is_none_or(|(_, answer)| answer == Answer::No));
+    assert!(vote(&timeline, second.id, node).is_none());
+}
