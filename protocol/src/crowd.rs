@@ -86,18 +86,44 @@ impl Crowd {
         round_trip: Duration,
         jitter: u64,
     ) -> Option<Duration> {
+        if !self.is_others_turn(now, retry, round_trip) {
+            return None;
+        }
+        if self.is_turn_over(now) {
+            self.turn_began = now;
+        }
+        let unheard_until = self.unheard_until(retry, round_trip);
+        let unheard = unheard_until.map_or(Duration::ZERO, |until| until.since(now));
+        Some(unheard + share(self.window(retry, round_trip), jitter))
+    }
+
+    /// Returns true if a use that begins at `now` lets the clients that wait go first.
+    pub(crate) fn is_others_turn(
+        &mut self,
+        now: BootInstant,
+        retry: RetryDelay,
+        round_trip: Duration,
+    ) -> bool {
         let window = self.window(retry, round_trip);
+        let unheard_until = self.unheard_until(retry, round_trip);
+        if unheard_until.is_none_or(|until| until.after(window) <= now) {
+            // A pause ends the turn.
+            self.turn_began = now;
+        }
+        let knows_others = self.met_at.is_some_and(|at| now < at.after(TURN));
+        knows_others || self.is_turn_over(now)
+    }
+
+    fn is_turn_over(&self, now: BootInstant) -> bool {
+        self.turn_began.after(TURN) <= now
+    }
+
+    /// Returns the instant by which waiting clients have heard that this client gave up the lock.
+    fn unheard_until(&self, retry: RetryDelay, round_trip: Duration) -> Option<BootInstant> {
         // A round trip that a pause has lengthened puts off no lock that is free for long.
         let longest = retry.longest.max(retry.first);
         let heard = round_trip.saturating_mul(HEARD_ROUND_TRIPS).min(longest);
-        let unheard = self.released_at.map_or(Duration::ZERO, |at| at.after(heard).since(now));
-        let is_pause = self.released_at.is_none_or(|at| at.after(heard).after(window) <= now);
-        let knows_others = self.met_at.is_some_and(|at| now < at.after(TURN));
-        let is_turn_over = !is_pause && self.turn_began.after(TURN) <= now;
-        if is_pause || is_turn_over {
-            self.turn_began = now;
-        }
-        (knows_others || is_turn_over).then(|| unheard + share(window, jitter))
+        self.released_at.map(|at| at.after(heard))
     }
 }
 

@@ -145,7 +145,8 @@ impl<'a> IntoFuture for Acquire<'a, Permits<'a>> {
     }
 }
 
-/// Asks for each permit in turn, in a random order. If all are taken, waits for all of them at once.
+/// Asks for each permit in turn, in a random order, except for those that others have next. If all are
+/// taken, waits for all of them at once.
 async fn acquire_one(
     acquire: &Acquire<'_, Permits<'_>>,
     names: &[Vec<u8>],
@@ -153,9 +154,10 @@ async fn acquire_one(
     let mut passes = Passes::new(acquire);
     loop {
         let names = shuffled(names, &passes)?;
-        let error = match try_each(acquire, &names).await {
+        let error = match try_each(acquire, &names, &passes).await {
             Ok(lease) => return Ok(lease),
-            Err(error) => error,
+            Err(Some(error)) => error,
+            Err(None) => return wait_for_any(acquire, &names, &passes).await,
         };
         let all_are_taken = error.is_contention();
         passes.next(passes.now(), error).await?;
@@ -179,21 +181,29 @@ fn shuffled<'a>(names: &'a [Vec<u8>], passes: &Passes<'_>) -> Result<Vec<&'a [u8
 }
 
 /// Asks for each of the locks until one is granted.
+///
+/// # Errors
+///
+/// The reason why none was granted; nothing if others have each of them next.
 async fn try_each(
     acquire: &Acquire<'_, Permits<'_>>,
     names: &[&[u8]],
-) -> Result<Lease, AcquireError> {
+    passes: &Passes<'_>,
+) -> Result<Lease, Option<AcquireError>> {
     let mut refused = None;
     for name in names {
+        if passes.lets_others_go_first(name) {
+            continue;
+        }
         match acquire.of_one(Resource::from(*name), Limit::AT_ONCE).await {
             Ok(lease) => return Ok(lease),
             Err(error) if error.is_contention() => {
                 refused = Some(soonest(refused, error.on(name)));
             }
-            Err(error) => return Err(error.on(name)),
+            Err(error) => return Err(Some(error.on(name))),
         }
     }
-    Err(refused.expect("a semaphore has at least one permit"))
+    Err(refused)
 }
 
 /// Waits for all of the locks at once, until one is granted. The other acquisitions are dropped:

@@ -1,6 +1,7 @@
 //! Permits of a semaphore: how many, in which order, and who is woken.
 
 use std::collections::BTreeSet;
+use std::future::{IntoFuture, poll_fn};
 
 use redlock_client::many::PERMITS_MAX;
 use redlock_client::{AcquireErrorKind, Lease};
@@ -100,4 +101,24 @@ fn semaphores_that_make_no_sense_are_refused() {
     let error = world.block_on(redlock.semaphore("pool", 0).try_acquire()).unwrap_err();
     assert_eq!(error.to_string(), "a semaphore of 0 permits; 1 to 64 are allowed");
     assert_eq!(sets(&world), 0);
+}
+
+#[test]
+fn tasks_of_one_client_take_turns_at_a_permit() {
+    let world = World::new();
+    let redlock = world.client();
+    let pool = redlock.semaphore("pool", 1);
+    let mut permit = world.block_on(pool.acquire()).unwrap();
+    for _ in 0..5 {
+        let mut waiting = pool.acquire().into_future();
+        assert!(world.poll(&mut waiting).is_none());
+        world.pass(30 * MS); // long enough to queue
+        assert!(world.poll(&mut waiting).is_none());
+        world.block_on(permit.release());
+        let mut again = pool.acquire().into_future();
+        permit = world.block_on(poll_fn(|context| {
+            assert!(again.as_mut().poll(context).is_pending(), "another task has waited");
+            waiting.as_mut().poll(context).map(Result::unwrap)
+        }));
+    }
 }

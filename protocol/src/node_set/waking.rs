@@ -6,7 +6,7 @@ use crate::command::{LockId, ResourceId};
 use crate::crowd::Crowd;
 use crate::lock::{Lock, Phase};
 use crate::quorum::{NodeIndex, NodeMask};
-use crate::retry::draw;
+use crate::retry::{RetryDelay, draw};
 use crate::time::BootInstant;
 
 impl NodeSet {
@@ -140,12 +140,8 @@ impl NodeSet {
             self.events.push_back(Event::AttemptDue(lock));
         }
         self.mute = self.mute.union(mute.unwrap_or(NodeMask::EMPTY));
-        let place = resource.0 as usize;
         if self.slots[lock.slot as usize].in_line && self.crowd_of(resource) != crowd {
-            if self.crowds.len() <= place {
-                self.crowds.resize_with(place + 1, Default::default);
-            }
-            self.crowds[place] = crowd;
+            self.remember_crowd(resource, crowd);
         }
     }
 
@@ -171,6 +167,29 @@ impl NodeSet {
     /// Returns the contention for `resource`, as this client knows it.
     pub(super) fn crowd_of(&self, resource: ResourceId) -> Crowd {
         self.crowds.get(resource.0 as usize).copied().unwrap_or_default()
+    }
+
+    fn remember_crowd(&mut self, resource: ResourceId, crowd: Crowd) {
+        let place = resource.0 as usize;
+        if self.crowds.len() <= place {
+            self.crowds.resize_with(place + 1, Default::default);
+        }
+        self.crowds[place] = crowd;
+    }
+
+    /// Returns true if a use of the lock on `resource` that begins at `now`, and may wait, would wait:
+    /// behind other uses of this client, or to let other clients go first.
+    pub fn is_others_turn(
+        &mut self,
+        resource: ResourceId,
+        retry: RetryDelay,
+        now: BootInstant,
+    ) -> bool {
+        let (round_trip, mut crowd) = (self.quorum_round_trip(), self.crowd_of(resource));
+        crowd = crowd.remembered(now);
+        let is_others_turn = crowd.is_others_turn(now, retry, round_trip);
+        self.remember_crowd(resource, crowd);
+        is_others_turn || !self.lines.is_empty(resource)
     }
 
     /// Remembers that this client gives up the lease of `lock`.

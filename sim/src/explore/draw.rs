@@ -86,6 +86,9 @@ pub fn plan(frame: &Frame, seed: u64, number: u64) -> Scenario {
         Engine::Turmoil => sketch.suit_turmoil(),
     }
     sketch.window();
+    if frame.engine == Engine::Event {
+        sketch.overtakings();
+    }
     sketch.plan
 }
 

@@ -4,7 +4,7 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 use std::sync::Arc;
 
-use redlock_protocol::{BootInstant, Grant, LockId, ReleaseOutcome};
+use redlock_protocol::{BootInstant, Grant, LockId, ReleaseOutcome, RetryDelay};
 
 use super::{Stage, Uses, Watch};
 use crate::deadline::Deadline;
@@ -59,6 +59,15 @@ impl Driver {
             }
             entry.waiter = Some(context.waker().clone());
             Poll::Pending
+        })
+    }
+
+    /// Returns true if an acquisition of the lock `resource` that may wait would wait for others of this
+    /// client, or let other clients go first.
+    pub(crate) fn is_others_turn(&self, resource: &[u8], retry: RetryDelay) -> bool {
+        self.turn(|state, now| {
+            let resource = state.names.number(resource);
+            resource.is_some_and(|it| state.machine.is_others_turn(it, retry, now))
         })
     }
 

@@ -25,7 +25,8 @@
 //! extension does not shorten its lease, and does not keep it for longer than the scenario allows
 //! (E8). No extension, and no SET that sets a missing key again, is written once the lease is over,
 //! and no such SET before an extension has succeeded (E7). No extension begins before the last one is
-//! decided. No SET is written to a node that has owed an answer for longer than the node timeout: it
+//! decided. No command that a node executes late leaves a key on which the lease counts less time than until
+//! the deadline (E6). No SET is written to a node that has owed an answer for longer than the node timeout: it
 //! would wait behind the command on which the node is stuck, and set its key long after the attempt.
 //! This is not judged if a client has two names of one node.
 
@@ -139,6 +140,27 @@ impl SoundGrant {
         // Two names of one node have a connection each.
         if is_stuck && ran && is_ours && !facts.setting.has_names_twice() {
             self.violated(facts, id, |it| it.began_ns);
+        }
+    }
+
+    /// Judges a new expiry of the key of `id` on `node`, which a command of its client sets.
+    pub(super) fn retimed(
+        &mut self,
+        facts: &Facts,
+        id: AttemptId,
+        (node, expires_wall_ms): (NodeId, u64),
+    ) {
+        let Some(attempt) = facts.leases.get(id).filter(|it| it.finished_ns == NEVER) else {
+            return;
+        };
+        let left_ns = attempt.deadline_local_ns.saturating_sub(facts.lease_clock(id, attempt));
+        let expires_ns = expires_wall_ms.saturating_mul(MS_NS);
+        let lives_ns = expires_ns.saturating_sub(facts.node_wall_ns(node));
+        if facts.setting.is_ours(id.client)
+            && attempt.counted.contains(node)
+            && lives_ns.saturating_add(attempt.basis.drift_ns + MS_NS) < left_ns
+        {
+            self.violated(facts, id, |it| it.basis.began_ns);
         }
     }
 

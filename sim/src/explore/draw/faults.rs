@@ -12,7 +12,8 @@ use super::Sketch;
 use crate::explore::assumptions::{Assumption, Assumptions, dies, longest_key};
 use crate::explore::limits;
 
-const FAULTS_MAX: u64 = 8;
+/// Most faults that are drawn one by one.
+pub(super) const FAULTS_MAX: u64 = 8;
 
 /// Kinds that break an assumption wherever they strike, and that assumption.
 const BREAKING: [(&str, Assumption); 3] =
@@ -62,7 +63,7 @@ impl Sketch {
         for number in 0..count {
             let name = self.dice.pick(&kinds);
             if name == "partition" && self.dice.percent(15) {
-                self.overtaken(number);
+                self.overtaken(number, false);
             } else if let Some(kind) = self.kind(name) {
                 let slow = self.slow_before(&kind);
                 self.fault(format!("{name}-{}", number + 1), kind);

@@ -172,6 +172,7 @@ impl OneLock {
                 if let Writer::Attempt(owner) = after
                     && changed
                 {
+                    self.sound_grant.retimed(facts, owner, (node, expires_wall_ms));
                     facts.retimed(owner, node, expires_wall_ms);
                 }
             }

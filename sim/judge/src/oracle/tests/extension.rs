@@ -1,5 +1,6 @@
 //! Tests of extensions: beliefs, soundness, continuity and blame.
 
+mod late;
 mod stops;
 
 use super::tale::{C1, C2, C3, DRIFT_MS, MS, TTL_MS, Tale, host, node};
