@@ -11,9 +11,12 @@ const SOON_ROUND_TRIPS: u32 = 3;
 /// Round trips within which a waiting client has heard of a release and has looked at the key.
 const HEARD_ROUND_TRIPS: u32 = 2;
 
-/// Time for which a client remembers that another one had the lock or wanted it, and for which it
-/// takes the lock again and again before it lets others go first.
+/// Time for which a client takes the lock again and again before it lets others go first.
 const TURN: Duration = Duration::from_millis(250);
+
+/// Time for which a client lets others go first after another one had the lock or wanted it. While it
+/// holds the lock, and as long as it is faster than the others, it does not hear of them.
+const COURTESY: Duration = Duration::from_secs(1);
 
 /// Time after which a lock that this client has not met is as new.
 const MEMORY: Duration = Duration::from_secs(60);
@@ -22,7 +25,9 @@ const MEMORY: Duration = Duration::from_secs(60);
 ///
 /// The window adapts to the number of clients that want the lock, which is unknown. An attempt that
 /// meets another one widens the window; a lock that stays free for a while narrows it. All clients
-/// see how long the lock was free, so their windows stay similar, and no client has an advantage.
+/// see how long the lock was free, so their windows stay similar. Only the slower of two clients that
+/// meet hears of the other. It widens its window a little if the other has the lock, or it would be
+/// the slower one from then on, and doubles it if neither has.
 ///
 /// A client that arrives while the lock is free must not be faster than clients that have waited
 /// for it. If it has met others, it draws a delay, too. A client that uses the lock all the time
@@ -47,10 +52,11 @@ impl Crowd {
         self.window.unwrap_or(retry.first).max(least).min(longest)
     }
 
-    /// Records that an attempt met another one.
-    pub(crate) fn collided(&mut self, retry: RetryDelay, round_trip: Duration) {
-        let window = self.window(retry, round_trip).saturating_mul(2);
-        self.window = Some(window.min(retry.longest.max(retry.first)));
+    /// Records that an attempt met another one: their votes were split, or the other has the lock.
+    pub(crate) fn collided(&mut self, is_split: bool, retry: RetryDelay, round_trip: Duration) {
+        let window = self.window(retry, round_trip);
+        let wider = if is_split { window.saturating_mul(2) } else { window.saturating_mul(5) / 4 };
+        self.window = Some(wider.min(retry.longest.max(retry.first)));
     }
 
     /// Records that a free lock was taken `after` a woken client had noticed that it was free.
@@ -110,7 +116,7 @@ impl Crowd {
             // A pause ends the turn.
             self.turn_began = now;
         }
-        let knows_others = self.met_at.is_some_and(|at| now < at.after(TURN));
+        let knows_others = self.met_at.is_some_and(|at| now < at.after(COURTESY));
         knows_others || self.is_turn_over(now)
     }
 
@@ -148,13 +154,16 @@ mod tests {
     fn the_window_grows_with_collisions_and_shrinks_with_idle_time() {
         let (retry, mut crowd) = (RetryDelay::default(), Crowd::default());
         assert_eq!(window(&crowd), 5 * MS);
-        crowd.collided(retry, MS);
+        crowd.collided(true, retry, MS);
         assert_eq!(window(&crowd), 10 * MS);
+        crowd.collided(false, retry, MS);
+        assert_eq!(window(&crowd), Duration::from_micros(12_500), "the other has the lock");
+        crowd.window = Some(10 * MS);
         crowd.taken(3 * MS, retry, MS);
         assert_eq!(window(&crowd), 10 * MS, "it was taken soon");
         crowd.taken(4 * MS, retry, MS);
         assert_eq!(window(&crowd), Duration::from_micros(8_750));
-        (0..40).for_each(|_| crowd.collided(retry, MS));
+        (0..40).for_each(|_| crowd.collided(true, retry, MS));
         assert_eq!(window(&crowd), retry.longest);
         (0..400).for_each(|_| crowd.taken(9 * MS, retry, MS));
         assert_eq!(crowd.window(retry, MS), 2 * MS, "never below two round trips");
@@ -196,8 +205,8 @@ mod tests {
         assert_eq!(courtesy(&mut crowd, 10_000), Some(5));
         crowd.given_up(at_ms(10_100));
         assert_eq!(courtesy(&mut crowd, 10_100), Some(7), "they have to hear of the release first");
-        assert_eq!(courtesy(&mut crowd, 10_200), Some(5));
-        assert_eq!(courtesy(&mut crowd, 10_250), None, "they may be gone");
+        assert_eq!(courtesy(&mut crowd, 10_900), Some(5));
+        assert_eq!(courtesy(&mut crowd, 11_000), None, "they may be gone");
     }
 
     #[test]
@@ -212,7 +221,7 @@ mod tests {
     fn a_lock_that_was_not_used_for_long_is_as_new() {
         let mut crowd = Crowd::default();
         crowd.met(at_ms(10_000));
-        crowd.collided(RetryDelay::default(), MS);
+        crowd.collided(true, RetryDelay::default(), MS);
         assert_eq!(crowd.remembered(at_ms(69_000)), crowd);
         assert_eq!(crowd.remembered(at_ms(70_000)), Crowd::default());
     }

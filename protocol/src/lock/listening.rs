@@ -213,13 +213,14 @@ impl Listening {
             AttemptError::Quarantined => !refused.is_empty(),
             _ => false,
         };
-        let collided = self.woke.take().is_some() || reason == AttemptError::Split;
+        let is_split = reason == AttemptError::Split;
+        let collided = self.woke.take().is_some() || is_split;
         self.round_trip = round_trip;
         if self.is_contended {
             self.crowd.met(now);
         }
         if self.is_contended && collided {
-            self.crowd.collided(self.retry, round_trip);
+            self.crowd.collided(is_split, self.retry, round_trip);
         }
         (self.jitter, self.draws, self.refused) = (jitter, 0, refused);
         // The attempt's own SETs and releases have dropped the registrations.
@@ -249,7 +250,7 @@ impl Listening {
         if self.is_contended {
             self.listen_to_one();
         }
-        if reason == AttemptError::Split {
+        if is_split {
             self.wake(now);
         }
         self.keep_pace(now);

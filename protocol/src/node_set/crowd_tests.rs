@@ -103,3 +103,18 @@ fn clients_that_listen_and_clients_that_cannot_are_all_served() {
         assert_eq!(contest.granted.len(), 8 * 20);
     }
 }
+
+#[test]
+fn two_clients_share_a_lock_however_long_they_hold_it() {
+    for hold in [ms(5), ms(25), ms(100)] {
+        for seed in 1..5 {
+            let mut contest = Contest::of(&residents(2), 3, seed);
+            (contest.pause, contest.hold) = (AT_ONCE, hold);
+            let figures = contest.compete(ms(20_000));
+            assert!(figures.jain >= 0.95, "{hold:?}: {figures:?}");
+            // The first client meets nobody before its turn is over, a few times.
+            let of_turns = 4 * 250 / hold.as_millis() as usize;
+            assert!(figures.longest_run <= of_turns.max(20), "{hold:?}: {figures:?}");
+        }
+    }
+}

@@ -110,6 +110,8 @@ pub(super) struct Figures {
     pub(super) grants_of: Vec<usize>,
     /// Jain's index of the seats' grants.
     pub(super) jain: f64,
+    /// Most grants in a row to one seat.
+    pub(super) longest_run: usize,
     /// Commands a lock.
     pub(super) commands: f64,
     /// Share of the time in which the lock was held.
@@ -382,10 +384,16 @@ impl Contest {
             grants,
             jain: (grants * grants) as f64 / (squares * grants_of.len()) as f64,
             grants_of,
+            longest_run: longest_run(&self.granted),
             commands: self.commands as f64 / grants as f64,
             share: self.held.as_secs_f64() / time.as_secs_f64(),
             comers: self.comers.grants as f64 / grants as f64,
             chance_of_comers: self.comers.share() / self.sleepers.share(),
         }
     }
+}
+
+/// Returns the most grants in a row to one seat.
+fn longest_run(granted: &[(usize, BootInstant)]) -> usize {
+    granted.chunk_by(|one, next| one.0 == next.0).map(<[_]>::len).max().unwrap_or(0)
 }
