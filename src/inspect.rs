@@ -20,6 +20,7 @@ pub use self::lock::{Holding, LockInspection, NodeLock, StoredKey};
 use self::probe::probe;
 use crate::client::Redlock;
 use crate::driver::Driver;
+use crate::error::{NO_ANSWER, NO_TLS_ANSWER};
 use crate::health::Standing;
 use crate::restart_guard::RestartGuard;
 use crate::settings::Settings;
@@ -180,7 +181,10 @@ where
     T: Send + 'static,
     F: Future<Output = Result<T, Arc<str>>> + Send + 'static,
 {
-    let ask = |node| ask(driver, settings, question(Arc::clone(driver), node));
+    let ask = |node| {
+        let silence = if driver.endpoint(node).is_tls() { NO_TLS_ANSWER } else { NO_ANSWER };
+        ask(driver, settings, silence, question(Arc::clone(driver), node))
+    };
     let asked: Vec<_> = settings.nodes.iter().map(ask).collect();
     let mut answers = Vec::with_capacity(asked.len());
     for answer in asked {
@@ -192,10 +196,12 @@ where
     answers
 }
 
-/// Puts a question to one node, in a task where connections can be polled.
+/// Puts a question to one node, in a task where connections can be polled. `silence` says that no
+/// answer came.
 fn ask<T: Send + 'static>(
     driver: &Arc<Driver>,
     settings: &Settings,
+    silence: &'static str,
     question: impl Future<Output = Result<T, Arc<str>>> + Send + 'static,
 ) -> io::Result<oneshot::Receiver<Result<T, Arc<str>>>> {
     driver.environment().can_spawn()?;
@@ -211,7 +217,7 @@ fn ask<T: Send + 'static>(
         let answer = poll_fn(|context| match question.as_mut().poll(context) {
             Poll::Pending => {
                 let late = timer.poll_until(until, context);
-                late.map(|()| Err(Arc::from("no answer in time")))
+                late.map(|()| Err(Arc::from(silence)))
             }
             ready => ready,
         });

@@ -9,7 +9,7 @@ use redlock_protocol::{BootInstant, GivenUp, NodeIndex, Op, Reply, ResourceId, R
 use super::names::Names;
 use super::pipeline::{Answer, Pipeline};
 use super::{Driver, State, Task};
-use crate::error::NO_ANSWER;
+use crate::error::{NO_ANSWER, NO_TLS_ANSWER};
 use crate::observe::{self, Event as Told, Instant, Operation};
 use crate::resp::{Decoder, Frame, Malformed};
 
@@ -230,9 +230,7 @@ impl Driver {
     /// Closes the connection to `node` on the machine's order.
     pub(super) fn reset(&self, state: &mut State, node: NodeIndex, why: GivenUp) {
         let why = match why {
-            GivenUp::NoAnswer if self.is_speechless_tls(state, node) => {
-                "no answer in time; the URL demands TLS: check that the port speaks it"
-            }
+            GivenUp::NoAnswer if self.is_speechless_tls(state, node) => NO_TLS_ANSWER,
             GivenUp::NoAnswer => NO_ANSWER,
             GivenUp::Mismatch => "an answer that matches no command",
             GivenUp::NotServing => "the server is a replica, or is loading its data",

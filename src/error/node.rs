@@ -9,6 +9,10 @@ use crate::health::Standing;
 /// Reason for the end of a connection whose node did not answer.
 pub(crate) const NO_ANSWER: &str = "no answer in time";
 
+/// Reason of a connection whose TLS handshake was not answered.
+pub(crate) const NO_TLS_ANSWER: &str =
+    "no answer in time; the URL demands TLS: check that the port speaks it";
+
 /// One node's part in an attempt that failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -57,12 +57,10 @@ pub(super) struct Extension {
     ripening: NodeMask,
     /// The round uses plain SETs on nodes that support them.
     plain: bool,
-    /// Longest time to live that a plain SET has asked for.
-    plain_longest: Duration,
     /// Nodes that were sent a plain SET whose answer is unknown: the SET may be late.
     plain_unheard: NodeMask,
-    /// Nodes at which a late plain SET would shorten a longer time to live requested since.
-    overshadowed: NodeMask,
+    /// Shortest time to live that such a SET asks for.
+    late_ttl: Duration,
     /// Serials of the last repairs.
     repairs: [Option<u32>; MAX_NODES],
 }
@@ -82,9 +80,8 @@ impl Extension {
         young: NodeMask::EMPTY,
         ripening: NodeMask::EMPTY,
         plain: false,
-        plain_longest: Duration::ZERO,
         plain_unheard: NodeMask::EMPTY,
-        overshadowed: NodeMask::EMPTY,
+        late_ttl: Duration::MAX,
         repairs: [None; MAX_NODES],
     };
 
@@ -114,7 +111,7 @@ impl Extension {
         out.word(self.round as u64);
         out.word(u64::from(self.successes));
         out.word(self.ttl.as_nanos() as u64);
-        out.word(self.plain_longest.as_nanos() as u64);
+        out.word(self.late_ttl.as_nanos() as u64);
         if self.round == Round::UnderWay {
             out.ahead(self.deadline);
         }
@@ -130,10 +127,22 @@ impl Extension {
             out.flag(self.had.contains(node));
             out.flag(self.ripening.contains(node));
         }
-        if !self.plain_longest.is_zero() {
+        if self.late_ttl != Duration::MAX {
             out.flag(self.plain_unheard.contains(node));
-            out.flag(self.overshadowed.contains(node));
         }
+    }
+
+    /// Records that plain SETs of this round may reach `nodes` late.
+    fn may_be_late(&mut self, nodes: NodeMask) {
+        if self.plain && !nodes.is_empty() {
+            self.plain_unheard = self.plain_unheard.union(nodes);
+            self.late_ttl = self.late_ttl.min(self.ttl);
+        }
+    }
+
+    /// Returns the nodes at which a late plain SET would leave the key less than the round asks for.
+    fn overshadowed(&self) -> NodeMask {
+        if self.ttl > self.late_ttl { self.plain_unheard } else { NodeMask::EMPTY }
     }
 }
 
@@ -193,20 +202,12 @@ impl Lock {
     /// Decides whether the round may use plain SETs. A plain SET replaces the time to live,
     /// whatever it is, so one that asks for less than an earlier command would shorten it. One that
     /// asks for the most so far can shorten only if it is executed after a later, longer request.
-    /// The longer round therefore counts no node at which that can happen.
+    /// The longer round therefore counts no node at which that can happen. A round that asks for no
+    /// more than the late SET counts it: the SET is executed since T1, or before the round's command.
     fn plan_plain(&mut self, ttl: Duration) {
-        let plain = self.config.plain_extensions && ttl >= self.key_ttl;
         let it = &mut self.extension;
-        if it.plain {
-            it.plain_unheard = it.plain_unheard.union(it.awaited);
-        }
-        if ttl > it.plain_longest {
-            it.overshadowed = it.overshadowed.union(it.plain_unheard);
-        }
-        if plain {
-            it.plain_longest = ttl;
-        }
-        it.plain = plain;
+        it.may_be_late(it.awaited);
+        it.plain = self.config.plain_extensions && ttl >= self.key_ttl;
     }
 
     /// Returns true if `serial` names the latest round's command to `node`.
@@ -239,9 +240,7 @@ impl Lock {
                 self.key_was_missing(node);
                 self.watching.key_was_missing(node);
             }
-            Err(NoAnswer::Unknown) if self.extension.plain => {
-                self.extension.plain_unheard.insert(node);
-            }
+            Err(NoAnswer::Unknown) => self.extension.may_be_late(NodeMask::of(node)),
             _ => {}
         }
         self.look_for_loss().or_else(|| self.settle_round(now))
@@ -372,7 +371,7 @@ impl Lock {
     /// Returns the nodes whose report of a key proves that the key was there since the grant.
     fn trusted(&self) -> NodeMask {
         let there = self.granted();
-        there.without(self.extension.young).without(self.extension.overshadowed)
+        there.without(self.extension.young).without(self.extension.overshadowed())
     }
 
     /// Returns the nodes whose key does not count until a round has succeeded without it.

@@ -108,6 +108,9 @@ fn headline(result: &CaseResult) -> String {
     let told = match told.is_empty() {
         false => told.join("; "),
         true if Exit::of(result) == Exit::Inconclusive => String::from("nothing is decided"),
+        true if result.counters.granted == 0 => {
+            String::from("no lock was granted, so nothing is violated")
+        }
         true => String::from("everything holds"),
     };
     let CaseResult { engine, seeds, runs, .. } = result;

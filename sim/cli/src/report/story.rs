@@ -218,15 +218,19 @@ fn first_ttl(timeline: &Timeline<'_>, attempt: &Attempt) -> String {
     }
 }
 
+/// Returns true if settings can violate the property: a TTL shorter than a round trip prevents every
+/// grant.
+pub(super) const fn is_of_settings(property: Property) -> bool {
+    matches!(property, Property::DeadlockFree | Property::FaultTolerant)
+}
+
 fn therefore(timeline: &Timeline<'_>, property: Property, violation: &Violation) -> String {
     if violation.blamed.is_none() {
-        // Settings such as a TTL shorter than a round trip can prevent every grant.
-        let is_of_settings = matches!(property, Property::DeadlockFree | Property::FaultTolerant);
         return String::from(if timeline.is_served() {
             // A worker's own pauses are not seen from outside.
             "No fault of the scenario explains it: a worker’s lock client is wrong, or a worker was \
              stopped before it entered."
-        } else if is_of_settings {
+        } else if is_of_settings(property) {
             "No broken assumption explains it: the lock client or its settings are wrong."
         } else {
             "No broken assumption explains it: the lock client is wrong."

@@ -92,6 +92,22 @@ fn late_plain_set_does_not_hurt_a_round_that_asks_no_more() {
 }
 
 #[test]
+fn a_longer_round_in_between_changes_nothing_for_a_round_that_asks_no_more() {
+    let (mut world, lock) = one_is_late();
+    begin(&mut world, lock, 10_000);
+    (0..3).for_each(|index| world.answer(index));
+    assert_eq!(settled(&world.events()), Some(Ok(mask(&[1, 2]))));
+    world.pass(ms(5_000));
+    begin(&mut world, lock, 6_000);
+    world.answer(0);
+    world.answer(1);
+    assert_eq!(settled(&world.events()), Some(Ok(mask(&[0, 1]))));
+    let deadline = world.client.deadline(lock).expect("held");
+    world.execute_late(0);
+    assert!(world.nodes[0].expires > deadline);
+}
+
+#[test]
 fn a_plain_set_without_an_answer_in_time_may_be_late_too() {
     let (mut world, lock) = plain();
     world.pass(ms(1_000));
