@@ -113,7 +113,8 @@ mod tests {
 
     #[test]
     fn scenarios_can_have_one_server() {
-        for (name, text) in SCENARIOS {
+        // A partition needs masters on either side.
+        for (name, text) in SCENARIOS.into_iter().filter(|(name, _)| *name != "partition") {
             let text = text.replace("[cluster]\n", "[cluster]\nnodes = [\"A\"]\n");
             assert!(text.contains("nodes = "), "{name}");
             let file = scenario::File::parse(&format!("{name}.toml"), &text);
