@@ -139,7 +139,7 @@ fn entering_without_keys_prints_advice() {
   serve  seed 0
   alice’s grant of “res” at [..] s was unsound
 
-  Let   L1 = alice’s lease; already over when delivered, at [..] s; TTL [..] ms
+  Let   L1 = alice’s lease; entered at [..] s, without a lease; TTL [..] ms
   Then  - alice entered at [..] s, but its keys had been gone since [..] s: check the elapsed
           time after the replies
         - the last command of L1 to each node: GET to A by [..] s

@@ -21,14 +21,15 @@
 //! the client knows, and under the guard `Quarantine` none that has restarted, or failed over, less
 //! than the longest TTL before T1 (K3); the same under every guard if the node lost keys without a
 //! [restart](super::flushes) after it introduced itself to the client. This is judged in true time,
-//! where no clock is faster or slower than the drift allows. A lease is not delivered with less time left than `min-validity`. An
-//! extension does not shorten its lease, and does not keep it for longer than the scenario allows
-//! (E8). No extension, and no SET that sets a missing key again, is written once the lease is over,
-//! and no such SET before an extension has succeeded (E7). No extension begins before the last one is
-//! decided. No command that a node executes late leaves a key on which the lease counts less time than until
-//! the deadline (E6). No SET is written to a node that has owed an answer for longer than the node timeout: it
-//! would wait behind the command on which the node is stuck, and set its key long after the attempt.
-//! This is not judged if a client has two names of one node.
+//! where no clock is faster or slower than the drift allows. A lease is not delivered with less
+//! time left than `min-validity`. An extension does not shorten its lease, and does not keep it for
+//! longer than the scenario allows (E8). No extension, and no SET that sets a missing key again, is
+//! written once the lease is over, and no such SET before an extension has succeeded (E7). No
+//! extension begins before the last one is decided. No command that a node executes late leaves a
+//! key on which the lease counts less time than until the deadline (E6). No SET is written to a
+//! node that has owed an answer for longer than the node timeout: it would wait behind the command
+//! on which the node is stuck, and set its key long after the attempt. This is not judged if a
+//! client has two names of one node.
 
 use super::facts::Facts;
 use super::ground::{MS_NS, NEVER, ROUNDING_NS};
@@ -156,9 +157,10 @@ impl SoundGrant {
         let left_ns = attempt.deadline_local_ns.saturating_sub(facts.lease_clock(id, attempt));
         let expires_ns = expires_wall_ms.saturating_mul(MS_NS);
         let lives_ns = expires_ns.saturating_sub(facts.node_wall_ns(node));
+        let allowed_ns = attempt.basis.drift_ns.saturating_add(MS_NS);
         if facts.setting.is_ours(id.client)
             && attempt.counted.contains(node)
-            && lives_ns.saturating_add(attempt.basis.drift_ns + MS_NS) < left_ns
+            && lives_ns.saturating_add(allowed_ns) < left_ns
         {
             self.violated(facts, id, |it| it.basis.began_ns);
         }

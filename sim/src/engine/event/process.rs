@@ -133,6 +133,9 @@ impl Task {
     }
 }
 
+/// Most steps of a process at one instant.
+const STEPS_MAX: u32 = 1 << 20;
+
 impl Process {
     /// Returns the process of `client`, with the operations of each of its tasks.
     pub(super) fn new(
@@ -195,8 +198,16 @@ impl Process {
     }
 
     /// Takes all steps that are possible now, and sets the timer for the rest.
+    ///
+    /// # Panics
+    ///
+    /// If the steps have no end: the client is wrong, and no run of it would end.
     pub(super) fn run(&mut self, world: &mut World) {
-        while self.step(world) {}
+        let mut steps = 0;
+        while self.step(world) {
+            steps += 1;
+            assert!(steps < STEPS_MAX, "a client takes step after step at one instant");
+        }
         if world.clients.is_dead(self.client) {
             self.end();
         } else if world.clients.can_run(self.client) {
