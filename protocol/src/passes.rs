@@ -32,6 +32,12 @@ impl Passes {
         self.failures
     }
 
+    /// Returns the waits between attempts and between passes.
+    #[must_use]
+    pub fn retry(&self) -> RetryDelay {
+        self.retry
+    }
+
     /// Returns the end of the wait; `None` if the passes are limited by number, and none waits.
     #[must_use]
     pub fn wait_ends(&self) -> Option<BootInstant> {

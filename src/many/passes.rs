@@ -3,7 +3,7 @@
 use core::future::poll_fn;
 use std::sync::Arc;
 
-use redlock_protocol::{BootInstant, Limit, Passes as Rules, RetryDelay};
+use redlock_protocol::{BootInstant, Limit, Passes as Rules};
 
 use crate::acquire::Acquire;
 use crate::driver::Driver;
@@ -12,7 +12,6 @@ use crate::error::{AcquireError, AcquireErrorKind};
 /// Passes of one acquisition, and the client that plays them.
 pub(super) struct Passes<'a> {
     driver: &'a Arc<Driver>,
-    retry: RetryDelay,
     rules: Rules,
 }
 
@@ -22,8 +21,7 @@ impl<'a> Passes<'a> {
         let (driver, settings) = (acquire.redlock().driver(), acquire.redlock().settings());
         let now = driver.environment().now();
         let limit = acquire.options().limit(settings, now);
-        let retry = settings.retry;
-        Self { driver, retry, rules: Rules::new(limit, retry, now) }
+        Self { driver, rules: Rules::new(limit, settings.retry, now) }
     }
 
     /// Returns the limit of a use of a lock that begins while nothing is held.
@@ -38,7 +36,7 @@ impl<'a> Passes<'a> {
 
     /// Returns true if an acquisition that waits lets others have the lock `name` first.
     pub(super) fn lets_others_go_first(&self, name: &[u8]) -> bool {
-        self.wait_ends().is_some() && self.driver.is_others_turn(name, self.retry)
+        self.wait_ends().is_some() && self.driver.is_others_turn(name, self.rules.retry())
     }
 
     pub(super) fn now(&self) -> BootInstant {

@@ -166,6 +166,13 @@ fn extensions(attempt: &Attempt) -> String {
     told
 }
 
+/// Tells the first and the last of `times`; an empty text if there are none.
+fn span(times: impl Iterator<Item = u64> + Clone) -> String {
+    let first = times.clone().min().map_or_else(String::new, text::instant);
+    let last = times.max().map_or_else(String::new, text::instant);
+    if first == last { first } else { format!("{first} to {last}") }
+}
+
 /// Returns true if the caller's release ended a belief at `to_ns`, not its deadline or loss.
 fn ends_by_release(attempt: &Attempt, to_ns: u64) -> bool {
     let is_lost = attempt.lost.is_some_and(|(lost, _)| lost.at_ns <= to_ns);

@@ -43,8 +43,8 @@ impl Sketch {
         let client = self.dice.pick(&clients);
         let to = if is_wide { self.dice.some(&nodes) } else { vec![self.dice.pick(&nodes)] };
         let by = self.dice.length(Span::from_ms(1), self.ttls(10));
-        let drawn = self.plan.clients.iter().find(|it| it.id == client);
-        let process = drawn.and_then(|it| it.task_of.clone()).unwrap_or_else(|| client.clone());
+        let host = self.plan.client_named(&client).map(|it| self.plan.client_host(it));
+        let process = self.plan.host_name(host.expect("a client of the plan")).to_owned();
         let delay = Delay { from: vec![process], to, by: SpanRange::exactly(by), only: Some(only) };
         let between = [delay.from.clone(), delay.to.clone()];
         let reset = Partition { between, one_way: false, lost: Lost::Reset };

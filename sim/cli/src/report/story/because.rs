@@ -6,7 +6,7 @@ use lock_judge::oracle::{Blame, Violation};
 use lock_judge::scenario::{Family, FaultKind};
 use lock_judge::text;
 
-use super::{Clause, ends_by_release, keys_ended, outside, stop_before};
+use super::{Clause, ends_by_release, keys_ended, outside, span, stop_before};
 use crate::report::faults;
 use crate::report::timeline::{Attempt, Command, FaultWindow, Timeline};
 
@@ -81,11 +81,7 @@ fn grouped(timeline: &Timeline<'_>, votes: impl Iterator<Item = TwoVotes>) -> Ve
     }
     let clause = |group: Vec<TwoVotes>| {
         let names: Vec<&str> = group.iter().map(|vote| timeline.node_name(vote.node)).collect();
-        let span = |of: fn(&TwoVotes) -> Option<u64>| {
-            let first = group.iter().filter_map(of).min().map_or(String::new(), text::instant);
-            let last = group.iter().filter_map(of).max().map_or(String::new(), text::instant);
-            if first == last { first } else { format!("{first} to {last}") }
-        };
+        let span = |of: fn(&TwoVotes) -> Option<u64>| span(group.iter().filter_map(of));
         let sentence = group[0]
             .sentence
             .replace("{granted}", &span(|vote| vote.granted_ns))
@@ -114,22 +110,18 @@ fn one_node(
         None => timeline.key_of(first.id, node),
     };
     let (due_ns, ended) = (key.and_then(|key| key.expected_ns), key.and_then(|key| key.ended));
-    let sentence = match (key, due_ns, ended) {
-        (None, _, _) => format!("{granted}; {l1}’s key was never there"),
-        (Some(_), _, None) => format!("{granted}, although {l1}’s key is not known to have ended"),
-        (Some(key), Some(due_ns), Some(ended))
-            if ended.moment.at_ns + keys_ended::EARLY_NS < due_ns =>
-        {
-            let because = keys_ended::early(timeline, first, key, ended, node);
+    let sentence = match key.map(|key| (key, key.ended)) {
+        None => format!("{granted}; {l1}’s key was never there"),
+        Some((_, None)) => format!("{granted}, although {l1}’s key is not known to have ended"),
+        Some((key, Some(ended))) if keys_ended::is_early(key, ended) => {
+            let because = keys_ended::early(timeline, first, key, ended);
             format!(
                 "{granted}, although {l1}’s key was due to expire there at {{due}}; it ended early because {because}"
             )
         }
-        (Some(_), _, Some(ended)) => {
-            format!(
-                "{granted}, after {l1}’s key had {} at {{ended}}{believed}",
-                keys_ended::how(ended.cause)
-            )
+        Some((_, Some(ended))) => {
+            let how = keys_ended::how(ended.cause);
+            format!("{granted}, after {l1}’s key had {how} at {{ended}}{believed}")
         }
     };
     let ended_ns = ended.map(|ended| ended.moment.at_ns);

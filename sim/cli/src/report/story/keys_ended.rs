@@ -4,13 +4,18 @@ use lock_judge::history::{KeyEnd, LostReason, NodeId, Writer};
 use lock_judge::scenario::Family;
 use lock_judge::text;
 
-use super::Clause;
+use super::{Clause, span};
 use crate::report::faults;
 use crate::report::timeline::{Attempt, Key, KeyEnded, Timeline};
 
 /// A key that ends at least this long before its time ended early, in nanoseconds. Smaller
 /// differences come from clocks that tick in milliseconds.
-pub(super) const EARLY_NS: u64 = 2_000_000;
+const EARLY_NS: u64 = 2_000_000;
+
+/// Returns true if `key` ended before its time.
+pub(super) fn is_early(key: &Key, ended: KeyEnded) -> bool {
+    key.expected_ns.is_some_and(|due_ns| ended.moment.at_ns + EARLY_NS < due_ns)
+}
 
 pub(super) const fn how(cause: KeyEnd) -> &'static str {
     match cause {
@@ -25,9 +30,8 @@ pub(super) const fn how(cause: KeyEnd) -> &'static str {
 
 /// Explains why `key` of `lease` ended, with `{ended}` for the time.
 fn why(timeline: &Timeline<'_>, lease: &Attempt, key: &Key, ended: KeyEnded) -> String {
-    let is_early = key.expected_ns.is_some_and(|due_ns| ended.moment.at_ns + EARLY_NS < due_ns);
-    match is_early {
-        true => early(timeline, lease, key, ended, key.node),
+    match is_early(key, ended) {
+        true => early(timeline, lease, key, ended),
         false => format!("the key had {} at {{ended}}", how(ended.cause)),
     }
 }
@@ -38,10 +42,9 @@ pub(super) fn early(
     first: &Attempt,
     key: &Key,
     ended: KeyEnded,
-    node: NodeId,
 ) -> String {
-    let host = node.first_host();
-    let name = timeline.node_name(node);
+    let host = key.node.first_host();
+    let name = timeline.node_name(key.node);
     let at = "{ended}";
     let (from_ns, to_ns) = (key.set.at_ns, ended.moment.at_ns);
     let fault = |family| {
@@ -118,10 +121,7 @@ pub(super) fn reported(timeline: &Timeline<'_>, lease: &Attempt, by_ns: u64) -> 
 
 fn sentence(timeline: &Timeline<'_>, Group { because, ended }: &Group) -> String {
     let nodes: Vec<&str> = ended.iter().map(|(node, _)| timeline.node_name(*node)).collect();
-    let times = ended.iter().map(|(_, ended)| ended.moment.at_ns);
-    let first = times.clone().min().map_or_else(String::new, text::instant);
-    let last = times.max().map_or_else(String::new, text::instant);
-    let span = if first == last { first } else { format!("{first} to {last}") };
+    let span = span(ended.iter().map(|(_, ended)| ended.moment.at_ns));
     format!("on {}, because {}", text::list(&nodes), because.replace("{ended}", &span))
 }
 
