@@ -70,7 +70,7 @@ fn play(case: &Case, engine: Engine) -> Result<Completion, Failed> {
     let played = command::keep(&campaign);
     match played.map(|it| Played { result: it.result.of_a_sample(), ..it }) {
         Ok(played) if !played.result.is_met() => {
-            Err(Failed::from(format!("\n{}", command::told(&played, &name))))
+            Err(Failed::from(format!("\n{}", command::told(&played))))
         }
         Ok(played) if engine == Engine::Turmoil => {
             is_listed(&name)?;

@@ -15,9 +15,18 @@ pub struct Played {
     pub kept: Vec<(u64, Vec<Event>)>,
     /// Family of the scenario: the folder of its file. Empty if there is none.
     pub family: String,
+    /// What selects the case alone on the command line.
+    pub selector: String,
 }
 
 impl Played {
+    /// Returns the case of `result`, selected by its name, in no family.
+    #[must_use]
+    pub fn new(result: CaseResult, kept: Vec<(u64, Vec<Event>)>) -> Self {
+        let selector = result.case.full_name();
+        Self { result, kept, family: String::new(), selector }
+    }
+
     /// Returns the history of the run of `seed`, if it was kept.
     #[must_use]
     pub fn history(&self, seed: u64) -> Option<&[Event]> {

@@ -194,16 +194,16 @@ impl<'a> Session<'a> {
 
     fn take(&mut self, job: &Job, driven: Driven) {
         let Driven { played, notes, .. } = driven;
+        let played = job.selected.adopt(played);
         self.bar.inc(1);
         let exit = Exit::of(&played.result);
         self.exit = self.exit.max(exit);
         emit_case(&played, exit);
         let Amount { quiet, verbose } = self.amount;
         if !quiet || exit != Exit::Met {
-            let which = &job.selected.which;
             let told = match verbose {
-                true => lines::told_in_full(&played, which, self.out),
-                false => lines::told_with(&played, which, self.out),
+                true => lines::told_in_full(&played, self.out),
+                false => lines::told_with(&played, self.out),
             };
             let unjudged = serve::unjudged_expectations(&job.selected.case.scenario);
             let unjudged = (!unjudged.is_empty())
@@ -212,7 +212,7 @@ impl<'a> Session<'a> {
             let notes: String = notes.map(|it| format!("\n        note: {it}")).collect();
             self.bar.suspend(|| say(format_args!("{told}{notes}")));
         }
-        self.played.push(Played { family: job.selected.family.clone(), ..played });
+        self.played.push(played);
     }
 
     fn finish(mut self, is_stopped: bool) -> Result<Exit, Stop> {

@@ -12,43 +12,40 @@ use super::exit::Exit;
 use crate::report::{self, replay_command, results, violation_block};
 
 /// Returns one line for a case, one more for each failure, and the story of each violation that was
-/// not expected. `which` is the selector of the case on the command line.
+/// not expected.
 #[must_use]
-pub fn told(played: &Played, which: &str) -> String {
-    told_with(played, which, Path::new(""))
+pub fn told(played: &Played) -> String {
+    told_with(played, Path::new(""))
 }
 
 /// As [`told`]; histories are named by their paths in the directory `out`.
 #[must_use]
-pub fn told_with(played: &Played, which: &str, out: &Path) -> String {
+pub fn told_with(played: &Played, out: &Path) -> String {
     let unexpected = |found: &&PropertyResult| !found.failures.is_empty();
     let is_expected = |it: &&QuantityResult| it.expected.is_some();
     let quantities = indented(&quantities(&played.result, is_expected));
-    case(played) + &quantities + &stories(played, (which, out), unexpected)
+    case(played) + &quantities + &stories(played, out, unexpected)
 }
 
 /// Returns one line for a case, one for each property, each quantity and each failure, and the
 /// story of the first violation of each property, expected or not.
-pub(super) fn told_in_full(played: &Played, which: &str, out: &Path) -> String {
+pub(super) fn told_in_full(played: &Played, out: &Path) -> String {
     let verdicts = verdicts(&played.result);
     let quantities = indented(&quantities(&played.result, |_| true));
-    let stories = stories(played, (which, out), |_| true);
+    let stories = stories(played, out, |_| true);
     format!("{}\n{verdicts}{quantities}{stories}", case(played))
 }
 
 /// Returns the story of the first violation of each property that `is_told`.
-fn stories(
-    played: &Played,
-    (which, out): (&str, &Path),
-    is_told: impl Fn(&&PropertyResult) -> bool,
-) -> String {
+fn stories(played: &Played, out: &Path, is_told: impl Fn(&&PropertyResult) -> bool) -> String {
     let result = &played.result;
     let mut text = String::new();
     for found in result.properties.iter().filter(is_told) {
         let Some((seed, violation)) = &found.first else { continue };
         if let Some((_, events)) = played.kept.iter().find(|(kept, _)| kept == seed) {
             let history = out.join(result.history_file(*seed)).display().to_string();
-            let again = replay_command(&result.case, which, result.engine, *seed, &history);
+            let again =
+                replay_command(&result.case, &played.selector, result.engine, *seed, &history);
             let block = block(result, found.property, (*seed, violation), (events, &again));
             text += &format!("\n\n{block}");
         }

@@ -159,7 +159,7 @@ pub(super) fn report(
     results_only: bool,
 ) -> Result<Played, Unsupported> {
     if results_only && result.is_met() {
-        return Ok(Played { result, kept: Vec::new(), family: String::new() });
+        return Ok(Played::new(result, Vec::new()));
     }
     with_histories(campaign, result)
 }
@@ -180,5 +180,5 @@ fn with_histories(campaign: &Campaign<'_>, result: CaseResult) -> Result<Played,
             kept.push((seed, search::replay_checked(campaign.case, campaign.engine, seed)?.1));
         }
     }
-    Ok(Played { result, kept, family: String::new() })
+    Ok(Played::new(result, kept))
 }

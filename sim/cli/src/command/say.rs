@@ -61,7 +61,7 @@ pub(super) fn emit_case(played: &Played, exit: Exit) {
 /// Writes the result of a case of which no history is kept.
 pub(super) fn emit_result(result: &CaseResult, exit: Exit) {
     let result = result.clone();
-    emit_case(&Played { result, kept: Vec::new(), family: String::new() }, exit);
+    emit_case(&Played::new(result, Vec::new()), exit);
 }
 
 fn write(line: &str) {

@@ -6,6 +6,7 @@ use std::path::Path;
 use lock_judge::scenario::{Case, File, Override, nearest};
 use redis_sim::profile::{PROFILES, Profile};
 use redlock_sim::library;
+use redlock_sim::search::Played;
 use serde::{Deserialize, Serialize};
 
 use super::exit::{Exit, Stop};
@@ -23,6 +24,13 @@ pub(super) struct Selected {
     pub(super) which: String,
     /// Family of the scenario.
     pub(super) family: String,
+}
+
+impl Selected {
+    /// Returns the played case with its family and its selector.
+    pub(super) fn adopt(&self, played: Played) -> Played {
+        Played { family: self.family.clone(), selector: self.which.clone(), ..played }
+    }
 }
 
 /// The scenarios in which names and tags are looked up, and their origin.

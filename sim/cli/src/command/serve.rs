@@ -199,8 +199,9 @@ pub(super) fn describe(verdict: &Verdict) -> Vec<String> {
                 continue;
             }
             let history = verdict.history.display().to_string();
-            let name = result.case.full_name();
-            let again = report::replay_command(&result.case, &name, result.engine, *seed, &history);
+            let selector = &verdict.played.selector;
+            let again =
+                report::replay_command(&result.case, selector, result.engine, *seed, &history);
             let told = (events.as_slice(), again.as_str());
             let block = lines::block(result, found.property, (*seed, violation), told);
             text += &format!("\n\n{}", block.trim_end());

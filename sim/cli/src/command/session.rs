@@ -51,7 +51,7 @@ impl<'a> Session<'a> {
         let name = selected.case.full_name();
         match outcome {
             Ok(Ok(played)) => {
-                self.add(Played { family: selected.family.clone(), ..played }, &selected.which)
+                self.add(selected.adopt(played));
             }
             Ok(Err(unsupported)) => {
                 self.unsupported += 1;
@@ -72,7 +72,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn add(&mut self, played: Played, which: &str) {
+    fn add(&mut self, played: Played) {
         let result = &played.result;
         if result.runs == 0 && result.failures.is_empty() {
             return;
@@ -81,9 +81,9 @@ impl<'a> Session<'a> {
         emit_case(&played, Exit::of(result));
         let Amount { quiet, verbose } = self.amount;
         if verbose {
-            self.say(&lines::told_in_full(&played, which, self.out));
+            self.say(&lines::told_in_full(&played, self.out));
         } else if !quiet || Exit::of(result) != Exit::Met {
-            self.say(&lines::told(&played, which));
+            self.say(&lines::told(&played));
         }
         self.played.push(played);
     }

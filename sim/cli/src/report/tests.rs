@@ -95,6 +95,13 @@ fn a_page_needs_no_script_and_no_network() {
 }
 
 #[test]
+fn a_page_replays_a_case_by_what_selected_it() {
+    let played = Played { selector: "my/jump.toml".to_owned(), ..fixture::jump() };
+    let page = page::draw(&[&played], true);
+    assert!(page.contains("redlock-sim replay my/jump.toml --seed 0"));
+}
+
+#[test]
 fn a_page_names_each_clients_resource_if_there_are_several() {
     let mut jump = fixture::jump();
     assert!(page::draw(&[&jump], true).contains("Clients: c1 (redlock) and c2 (redlock)."));
@@ -262,7 +269,7 @@ fn all_violated(events: Vec<Event>, violation: Violation) -> Played {
         counters: Counters::default(),
         failures: Vec::new(),
     };
-    Played { result, kept: vec![(7, events)], family: String::new() }
+    Played::new(result, vec![(7, events)])
 }
 
 proptest! {

@@ -33,7 +33,7 @@ impl World {
         let outcome = Outcome { seed, hash, verdicts, counters, faults_begun, measured, ended_ns };
         let result = search::judge_one(&case, ENGINE, &outcome);
         let history = self.out.join(result.history_file(seed));
-        let played = Played { result, kept: vec![(seed, events)], family: String::new() };
+        let played = Played::new(result, vec![(seed, events)]);
         Verdict { played, is_cut_short, history }
     }
 }

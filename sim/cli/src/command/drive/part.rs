@@ -133,7 +133,7 @@ fn driven(job: &Job, run: Run, (from, out): (&Path, &Path)) -> Result<Driven, St
         let log = |folder| job.log_stem(folder).with_extension(&extension);
         copy(&log(from), &log(out)).map_err(|error| Stop::unwritable(out, &error))?;
     }
-    let played = Played { result, kept: vec![(seed, stored.events)], family: String::new() };
+    let played = Played::new(result, vec![(seed, stored.events)]);
     Ok(Driven { played, is_cut_short, notes })
 }
 

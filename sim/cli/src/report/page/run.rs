@@ -38,8 +38,7 @@ pub(super) fn draw(played: &Played, run: &Run<'_>, detail: Detail) -> Markup {
     let prefix = format!("{anchor}.{seed}.");
     let result = &played.result;
     let history = result.history_file(seed);
-    let name = result.case.full_name();
-    let again = replay_command(&result.case, &name, result.engine, seed, &history);
+    let again = replay_command(&result.case, &played.selector, result.engine, seed, &history);
     let around_ns = main.map(|violation| violation.from_ns);
     let window = table::window(timeline, around_ns, detail.events);
     let links = Links { window: &window, prefix: &prefix };
