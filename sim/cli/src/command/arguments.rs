@@ -20,7 +20,7 @@ use self::examples::{
     LIST_EXAMPLES, MASTER_EXAMPLES, MERGE_EXAMPLES, REPLAY_EXAMPLES, RUN_EXAMPLES, SERVE_EXAMPLES,
     SHOW_EXAMPLES,
 };
-use self::numbers::{Plans, whole};
+use self::numbers::{Plans, some_time, whole};
 pub(super) use self::shard::{Merge, Shard};
 
 /// Name of the hidden command that outlives `drive`.
@@ -208,7 +208,7 @@ pub(super) struct Explore {
     #[arg(long, value_name = "N|A..B", allow_negative_numbers = true)]
     pub(super) plans: Option<Plans>,
     /// Stop after this time
-    #[arg(long = "for", value_name = "DURATION")]
+    #[arg(long = "for", value_name = "DURATION", value_parser = some_time)]
     pub(super) limit: Option<Span>,
     /// Seed from which plans are drawn
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<u64>(0, u64::MAX), allow_negative_numbers = true)]

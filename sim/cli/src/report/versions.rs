@@ -10,6 +10,8 @@ use lock_judge::scenario::{Case, File, Override, Problems, Property};
 
 use redlock_sim::engine::event::Engine;
 
+use super::replay_command;
+
 /// Number of seeds. Enough to show a verdict that every seed has; the scenarios' own tests play all
 /// of them.
 const SEEDS: u64 = 10;
@@ -22,8 +24,8 @@ struct Version {
     single: bool,
     /// Short description, for the headings of the page.
     what: &'static str,
-    /// Scenario whose defect this version has and the next version has not.
-    defect: Option<&'static str>,
+    /// Scenario whose defect this version has and the next version, if there is one, has not.
+    defect: &'static str,
     text: &'static str,
 }
 
@@ -33,7 +35,7 @@ const VERSIONS: [Version; 5] = [
         subject: "set-plain-del",
         single: true,
         what: "`SET NX PX`, `DEL`",
-        defect: Some("release-without-owner-check"),
+        defect: "release-without-owner-check",
         text: include_str!("versions/v2.0.md"),
     },
     Version {
@@ -41,7 +43,7 @@ const VERSIONS: [Version; 5] = [
         subject: "timestamp-token",
         single: true,
         what: "the time as token, compared before the `DEL`",
-        defect: Some("timestamp-token"),
+        defect: "timestamp-token",
         text: include_str!("versions/v3.0.md"),
     },
     Version {
@@ -49,7 +51,7 @@ const VERSIONS: [Version; 5] = [
         subject: "unique-id",
         single: true,
         what: "a unique token",
-        defect: Some("asynchronous-replica"),
+        defect: "asynchronous-replica",
         text: include_str!("versions/v3.1.md"),
     },
     Version {
@@ -57,7 +59,7 @@ const VERSIONS: [Version; 5] = [
         subject: "redlock-literal",
         single: false,
         what: "a majority of five masters",
-        defect: None,
+        defect: "restart-without-persistence",
         text: include_str!("versions/redlock.md"),
     },
     Version {
@@ -65,7 +67,7 @@ const VERSIONS: [Version; 5] = [
         subject: "redlock",
         single: false,
         what: "with quarantine and a check before the section",
-        defect: None,
+        defect: "node-clock-jump",
         text: include_str!("versions/this-client.md"),
     },
 ];
@@ -168,13 +170,17 @@ pub fn versions_page(files: &[File]) -> Result<String, Problems> {
             VERSIONS.iter().map(|version| play(files, defect, version)).collect();
         cells.push(row?);
     }
+    let mut commands = Vec::new();
     for (place, version) in VERSIONS.iter().enumerate() {
-        let Some(scenario) = version.defect else { continue };
-        let row = DEFECTS.iter().position(|it| it.scenario == scenario).expect("a defect's row");
-        let (own, next) = (&cells[row][place], &cells[row][place + 1]);
-        assert!(own.is_violated() && !next.is_violated(), "{} and {scenario}", version.name);
+        let row = DEFECTS.iter().position(|it| it.scenario == version.defect);
+        let row = row.expect("a defect's row");
+        let (own, next) = (&cells[row][place], cells[row].get(place + 1));
+        let is_its_own = own.is_violated() && !next.is_some_and(Found::is_violated);
+        assert!(is_its_own, "{} and {}", version.name, version.defect);
+        let case = case(files, &DEFECTS[row], version)?;
+        commands.push(replay_command(&case, &case.full_name(), "event", 0, ""));
     }
-    Ok(page(&cells))
+    Ok(page(&cells, &commands))
 }
 
 /// Verdict of the runs of one cell.
@@ -228,7 +234,7 @@ fn case(files: &[File], defect: &Defect, version: &Version) -> Result<Case, Prob
     Ok(file.cases(&overrides)?.remove(0))
 }
 
-fn page(cells: &[Vec<Found>]) -> String {
+fn page(cells: &[Vec<Found>], commands: &[String]) -> String {
     let mut page = String::from(include_str!("versions/head.md"));
     let names: Vec<&str> = VERSIONS.iter().map(|version| version.name).collect();
     let _ = writeln!(page, "\n| defect | scenario | {} |", names.join(" | "));
@@ -241,11 +247,14 @@ fn page(cells: &[Vec<Found>]) -> String {
         let _ =
             writeln!(page, "| {what} ({counterexample}): {property} | `{scenario}` | {found} |");
     }
-    for version in &VERSIONS {
+    for (version, command) in VERSIONS.iter().zip(commands) {
         let Version { name, what, text, subject, .. } = version;
         let (first, rest) = name.split_at(1);
         let title = first.to_uppercase() + rest;
-        let _ = write!(page, "\n## {title}: {what}\n\n{text}\nPlayed as `{subject}`.\n");
+        let command = command.replace(" --set", " \\\n    --set");
+        let _ = write!(page, "\n## {title}: {what}\n\n{text}\n");
+        let _ = writeln!(page, "Played as `{subject}`. A run in which it fails:");
+        let _ = write!(page, "\n```console\n$ {command}\n```\n");
     }
     page + "\n" + include_str!("versions/tail.md")
 }

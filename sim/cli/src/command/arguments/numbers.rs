@@ -4,6 +4,7 @@ use core::ops::Range;
 use core::str::FromStr;
 
 use clap::builder::{StringValueParser, TypedValueParser};
+use lock_judge::scenario::Span;
 
 /// Parser of a whole number from `least` to `most`, which fits into a `T`.
 pub(super) fn whole<T>(least: u64, most: u64) -> impl TypedValueParser<Value = T>
@@ -17,6 +18,12 @@ fn number<T: TryFrom<u64>>(text: &str, least: u64, most: u64) -> Result<T, Strin
     let number = text.parse().ok().filter(|number| (least..=most).contains(number));
     let number = number.and_then(|number| T::try_from(number).ok());
     number.ok_or_else(|| format!("expected a whole number from {least} to {most}"))
+}
+
+/// Parses a duration that is not zero.
+pub(super) fn some_time(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse()?;
+    if span == Span::default() { Err("nothing is played in no time".to_owned()) } else { Ok(span) }
 }
 
 /// Numbers of the plans of an exploration; not empty.
@@ -50,6 +57,14 @@ mod tests {
         for text in ["x", "", "-1", "0", "1025", "99999999999999999999999"] {
             let said = number::<u16>(text, 1, 1_024);
             assert_eq!(said, Err(String::from("expected a whole number from 1 to 1024")), "{text}");
+        }
+    }
+
+    #[test]
+    fn no_time_is_refused() {
+        assert_eq!(some_time("1ns"), Ok(Span(1)));
+        for text in ["0s", "0m"] {
+            assert_eq!(some_time(text), Err("nothing is played in no time".to_owned()), "{text}");
         }
     }
 
