@@ -63,7 +63,7 @@
 //! | nodes neither delete single live keys nor restore old ones: no eviction, no `DEL` by an operator, no disk that loses acknowledged writes | D13 `eviction`, D14 `operator-deletes`, D6 `lying-disk` |
 //! | your promise in [`RestartGuard`] is true, and no client exceeds `fleet_max_ttl` | K3 `restart-without-persistence`, D8 `delayed-restart` |
 //! | the nodes allow the client to have a canary ([`Builder::canary_key`]), and nobody else writes it; `repl-backlog-ttl` is 0 or at least a quarantine (`fleet_max_ttl` + 1 % + 2 ms). Otherwise data losses without a restart go unnoticed; [`Redlock::inspect`] warns of that | D12 `replica-within-redlock` |
-//! | within a second after a node has identified itself, no proxy redirects a connection to another server, and nobody deletes the data of a node that pushes nothing to the client (RESP2, a user without `client\|tracking`), unless every vote is verified ([`Builder::verify_every_vote`]) | K3 `restart-without-persistence` |
+//! | within a second after a node has identified itself, no proxy redirects a connection to another server, nobody swaps its database for another (`SWAPDB`), and nobody deletes the data of a node that pushes nothing to the client (RESP2, a user without `client\|tracking`), unless every vote is verified ([`Builder::verify_every_vote`]) | K3 `restart-without-persistence` |
 //! | all clients have the same list of nodes | Q4 `connected-quorum`, `two-lists-of-nodes` |
 //! | no server has two names in a list | Q6 `one-server-twice` |
 //! | no two clients draw the same random bytes, as on copies of one virtual machine | T1 `copied-machine` |

@@ -81,11 +81,11 @@ impl Store {
                         self.largest_token = self.largest_token.max(fencing_token)
                     }
                     Checks::CompareAndSetOwner => self.owner = Some(attempt),
-                    Checks::Nothing | Checks::TokenOnWrite => {}
+                    Checks::Nothing | Checks::TokenOnWrite | Checks::CompareAndSetVersion => {}
                 }
                 Served::Read { version: self.version }
             }
-            StoreRequest::Write { attempt, fencing_token, .. } => {
+            StoreRequest::Write { attempt, fencing_token, based_on, .. } => {
                 match self.checks {
                     Checks::TokenOnOpenAndWrite | Checks::TokenOnWrite => {
                         // Equal tokens pass: a holder may write more than once.
@@ -97,7 +97,11 @@ impl Store {
                     Checks::CompareAndSetOwner if self.owner != Some(attempt) => {
                         return Served::Rejected(Rejection::NotOwner);
                     }
-                    Checks::CompareAndSetOwner | Checks::Nothing => {}
+                    Checks::CompareAndSetVersion if based_on != BasedOn::on(self.version) => {
+                        return Served::Rejected(Rejection::StaleVersion);
+                    }
+                    Checks::CompareAndSetOwner | Checks::CompareAndSetVersion | Checks::Nothing => {
+                    }
                 }
                 self.version += 1;
                 Served::Applied { version: self.version }
@@ -153,6 +157,22 @@ mod tests {
             store.serve(read(NEW, 2));
             assert_eq!(store.serve(write(OLD, 1)), expected, "{checks:?}");
         }
+    }
+
+    #[test]
+    fn a_version_protects_what_was_read() {
+        let mut store = Store::new(Checks::CompareAndSetVersion);
+        let write = |based_on| StoreRequest::Write {
+            attempt: OLD,
+            write: WriteId(0),
+            based_on,
+            fencing_token: FencingToken::NONE,
+        };
+        let stale = Served::Rejected(Rejection::StaleVersion);
+        assert_eq!(store.serve(write(BasedOn::NOTHING)), stale, "a blind write has no version");
+        assert_eq!(store.serve(write(BasedOn::on(0))), Served::Applied { version: 1 });
+        assert_eq!(store.serve(write(BasedOn::on(0))), stale);
+        assert_eq!(store.serve(write(BasedOn::on(1))), Served::Applied { version: 2 });
     }
 
     #[test]

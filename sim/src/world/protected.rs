@@ -40,7 +40,9 @@ impl ProtectedResource {
                 self.last_token.0 += 1;
                 self.last_token
             }
-            Checks::CompareAndSetOwner | Checks::Nothing => FencingToken::NONE,
+            Checks::CompareAndSetOwner | Checks::CompareAndSetVersion | Checks::Nothing => {
+                FencingToken::NONE
+            }
         }
     }
 

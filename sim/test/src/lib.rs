@@ -129,7 +129,7 @@ impl Suite {
     fn failed(&self, case: &Case, seed: u64, played: &Played) -> Failed {
         let name = case.full_name();
         let out = self.reports.join(name.replace("::", "."));
-        let story = command::told_with(played, &name, &out);
+        let story = command::told_with(played, &out);
         let page = out.join("index.html").display().to_string();
         let page = match report::write(&out, core::slice::from_ref(played)) {
             Ok(()) => page,

@@ -47,8 +47,8 @@ pub fn drift_svg(cells: &[Cell]) -> String {
     grid.axes(&mut svg);
     let bottom = TOP + columns * CELL;
     let key = [
-        "green: the beliefs of the two overlap for no seed · red: for every seed",
-        "dashed: for some, by where in its millisecond the master's clock is · line: the closed form",
+        "green: the beliefs of the two overlap in no run · red: in every run",
+        "dashed: in some, by where in its millisecond the master's clock is · line: the closed form",
     ];
     svg.text("what", (20 * PX, bottom + 62 * PX), key[0]);
     svg.text("what", (20 * PX, bottom + 80 * PX), key[1]);

@@ -54,7 +54,7 @@ const PHASES: [(&str, i64); 4] =
 const ROWS: [(Row, &str, &str); 3] = [
     (Row::Literal, "the literal algorithm", "two in the section?"),
     (Row::Ours, "this client", "two in the section?"),
-    (Row::Fenced, "with fencing tokens", "a stale write at the resource?"),
+    (Row::Fenced, "literal, with fencing tokens", "a stale write at the resource?"),
 ];
 
 /// Returns the cells for the cases of the scenarios in `scenarios`. The step is that of the first
@@ -104,8 +104,8 @@ pub fn sweep_svg(cells: &[Cell]) -> String {
         (20 * PX, 36 * PX),
         "Before which step may a client pause for longer than its lease?",
     );
-    let lead = "Each column is a run in which the first client is stopped for 12 s (TTL 10 s) just \
-                before that step, while a second client takes the lock.";
+    let lead = "In each column the first client is stopped for 12 s (TTL 10 s) just before that \
+                step, while a second client takes the lock.";
     svg.text("lead", (20 * PX, 58 * PX), lead);
     headings(&mut svg);
     for (nth, (row, name, what)) in ROWS.iter().enumerate() {

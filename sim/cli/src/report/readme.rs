@@ -1,14 +1,15 @@
-//! The table of the README: each assumption that a scenario breaks, and the verdicts of the literal
+//! The table of the README: what happens against an assumption, and the verdicts of the literal
 //! algorithm, of this client, and with fencing tokens.
 
 use lock_judge::scenario::Property;
 
 use redlock_sim::search::{CaseResult, Observed, PropertyResult};
 
-/// One line of the table: an assumption, and the cases that break it.
+/// One line of the table: an event that an assumption excludes, and the cases in which it happens.
 #[derive(Clone, Copy, Debug)]
 struct Line {
-    assumption: &'static str,
+    /// Event that the assumption excludes.
+    event: &'static str,
     /// Name of the scenario, so that the reader can run it.
     scenario: &'static str,
     /// Slug of the case with the literal algorithm. Here and below, "" is the base case and "-" is
@@ -20,93 +21,107 @@ struct Line {
     fenced: &'static str,
 }
 
-const LINES: [Line; 13] = [
+const LINES: [Line; 15] = [
     Line {
-        assumption: "no process stops after its last check of the lease (K1)",
+        event: "a process stops after its last check of the lease (K1)",
         scenario: "pause-after-the-check",
         literal: "the-literal-algorithm",
         ours: "",
         fenced: "fencing-tokens-save-the-resource",
     },
     Line {
-        assumption: "no process stops while the replies are on their way (K5)",
+        event: "a process stops while the replies are on their way (K5)",
         scenario: "pause-in-flight",
         literal: "the-literal-algorithm",
         ours: "",
         fenced: "-",
     },
     Line {
-        assumption: "no process stops between the grant and its delivery (K6)",
+        event: "a process stops between the grant and its delivery (K6)",
         scenario: "relative-validity",
         literal: "a-deadline-that-is-not-checked",
         ours: "a-deadline-that-is-checked",
         fenced: "-",
     },
     Line {
-        assumption: "no master's clock jumps (K2) †",
+        event: "a master's clock jumps (K2) †",
         scenario: "node-clock-jump",
         literal: "the-literal-algorithm",
         ours: "",
         fenced: "fencing-tokens-save-the-resource",
     },
     Line {
-        assumption: "no master's clock runs ten per cent fast (K8) †",
+        event: "a master's clock runs ten per cent fast (K8) †",
         scenario: "ten-percent",
         literal: "the-literal-algorithm",
         ours: "",
         fenced: "-",
     },
     Line {
-        assumption: "no master restarts without its keys (K3) † ‡",
+        event: "a master restarts without its keys (K3) † ‡",
         scenario: "restart-without-persistence",
         literal: "",
         ours: "quarantine",
         fenced: "fencing-tokens-save-the-resource",
     },
     Line {
-        assumption: "no master that syncs once a second loses power (D2) †",
+        event: "a master that syncs once a second loses power (D2) †",
         scenario: "appendfsync-everysec",
         literal: "the-literal-algorithm",
         ours: "quarantine",
         fenced: "-",
     },
     Line {
-        assumption: "no replica that lacks the key replaces a master (D12) †",
+        event: "a replica that lacks the key replaces a master (D12) †",
         scenario: "replica-within-redlock",
         literal: "the-literal-algorithm",
         ours: "quarantine-and-clients-that-meet-the-replica-first",
         fenced: "-",
     },
     Line {
-        assumption: "no operator deletes a majority of the lock's keys (D14) ¶",
+        event: "a master evicts the lock's key (D13) †",
+        scenario: "eviction",
+        literal: "the-literal-algorithm",
+        ours: "",
+        fenced: "fencing-tokens-save-the-resource",
+    },
+    Line {
+        event: "an operator deletes one of three keys of the lock (D14) †",
+        scenario: "operator-deletes",
+        literal: "one-key-deleted-by-hand-and-the-literal-algorithm",
+        ours: "one-key-deleted-by-hand",
+        fenced: "one-key-deleted-by-hand-and-fencing-tokens",
+    },
+    Line {
+        event: "an operator deletes three of five keys of the lock (D14) ¶",
         scenario: "exposed-by-an-operator",
         literal: "the-literal-algorithm",
         ours: "",
         fenced: "-",
     },
     Line {
-        assumption: "no write arrives after its lease (K7)",
+        event: "a write arrives after its lease (K7)",
         scenario: "delayed-write",
         literal: "the-literal-algorithm",
         ours: "",
         fenced: "fencing-tokens-save-the-resource",
     },
     Line {
-        assumption: "no client's wall clock is set (C1) §",
+        event: "a client's wall clock is set back (C1) §",
         scenario: "client-wall-clock-set-back",
         literal: "the-literal-algorithm-on-a-clock-that-cannot-be-set",
         ours: "this-client",
         fenced: "-",
     },
     Line {
-        assumption: "no client's host sleeps (C8) §",
+        event: "a client's host sleeps (C8) §",
         scenario: "suspend-defeats-step-3",
         literal: "the-literal-algorithm-on-a-clock-that-counts-sleep",
         ours: "this-client",
         fenced: "-",
     },
     Line {
-        assumption: "no process stops, with one perfect lock server instead of five masters (K10) ‖",
+        event: "a process stops, with one perfect lock server in place of five masters (K10) ‖",
         scenario: "ideal-lease-service",
         literal: "",
         ours: "-",
@@ -126,7 +141,7 @@ const ASPECTS: [(&str, &[Property]); 3] = [
 #[must_use]
 pub fn readme_table(results: &[CaseResult]) -> String {
     let mut table = String::from(
-        "| assumption that the scenario breaks | scenario | the literal algorithm | this client | with fencing tokens |\n\
+        "| what happens | scenario | the literal algorithm | this client | with fencing tokens |\n\
          | --- | --- | --- | --- | --- |\n",
     );
     for line in LINES {
@@ -140,7 +155,7 @@ pub fn readme_table(results: &[CaseResult]) -> String {
         };
         table += &format!(
             "| {} | `{}` | {} | {} | {} |\n",
-            line.assumption,
+            line.event,
             line.scenario,
             cell(line.literal),
             cell(line.ours),

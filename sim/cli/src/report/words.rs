@@ -2,7 +2,7 @@
 
 use lock_judge::history::{
     Answer, ClientId, ClockKind, Event, EventKind, FaultId, KeyEnd, LostReason, NodeId, NodeIds,
-    OpKind, Refusal, Rejection, Settlement, Writer,
+    OpKind, Refusal, Settlement, Writer,
 };
 use lock_judge::text;
 
@@ -280,11 +280,8 @@ fn of_section(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
             (store(), format!("applies write {write} of {whose} as version {version}"))
         }
         EventKind::WriteRejected { attempt, write, why } => {
-            let why = match why {
-                Rejection::StaleToken => "stale token",
-                Rejection::NotOwner => "not the owner",
-            };
-            (store(), format!("refuses write {write} of {}: {why}", timeline.name(attempt)))
+            let whose = timeline.name(attempt);
+            (store(), format!("refuses write {write} of {whose}: {}", why.as_str()))
         }
         _ => (String::new(), String::new()),
     }

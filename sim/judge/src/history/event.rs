@@ -368,6 +368,20 @@ pub enum Rejection {
     StaleToken,
     /// The owner tag of the resource belongs to another attempt.
     NotOwner,
+    /// The resource has another version than the one that the writer read.
+    StaleVersion,
+}
+
+impl Rejection {
+    /// Returns the reason in words.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::StaleToken => "stale token",
+            Self::NotOwner => "not the owner",
+            Self::StaleVersion => "stale version",
+        }
+    }
 }
 
 #[cfg(test)]

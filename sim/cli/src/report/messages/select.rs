@@ -1,6 +1,6 @@
 //! Selection of the messages that a diagram shows.
 
-use lock_judge::history::{AttemptId, HostId, Rejection};
+use lock_judge::history::{AttemptId, HostId};
 use lock_judge::oracle::Violation;
 
 use crate::report::timeline::{Command, Timeline, Write};
@@ -86,8 +86,7 @@ fn write<'t>(timeline: &Timeline<'_>, write: &'t Write) -> Flight<'t> {
 fn verdict(write: &Write) -> String {
     match write.arrived {
         Some((_, Ok(version))) => format!(" ✓ version {version}"),
-        Some((_, Err(Rejection::StaleToken))) => String::from(" ✗ stale token"),
-        Some((_, Err(Rejection::NotOwner))) => String::from(" ✗ not the owner"),
+        Some((_, Err(why))) => format!(" ✗ {}", why.as_str()),
         None => String::new(),
     }
 }

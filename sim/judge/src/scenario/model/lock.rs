@@ -159,6 +159,9 @@ pub enum Checks {
     /// The owner tag: a holder tags the resource with its random token when it opens the resource,
     /// and a write succeeds only while that tag is still there.
     CompareAndSetOwner,
+    /// The version: a write succeeds only while the version that its holder read last is the present
+    /// one.
+    CompareAndSetVersion,
 }
 
 #[cfg(test)]
