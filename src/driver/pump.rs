@@ -20,13 +20,14 @@ impl Driver {
     /// Carries out the machines' commands and handles their events until there are no more.
     pub(super) fn drain(&self, state: &mut State, now: BootInstant) {
         loop {
-            while let Some(command) = state.machine.poll_command() {
-                self.carry_out(state, command, now);
+            // An extension is reported before its first command is written.
+            while let Some(event) = state.machine.poll_event() {
+                self.hear(state, event, now);
             }
-            let Some(event) = state.machine.poll_event() else {
+            let Some(command) = state.machine.poll_command() else {
                 break;
             };
-            self.hear(state, event, now);
+            self.carry_out(state, command, now);
         }
     }
 
@@ -41,9 +42,8 @@ impl Driver {
                 self.reset(state, node, why);
                 node
             }
-            Command::Write { node, epoch, id, op } => {
+            Command::Write { node, epoch, op, .. } => {
                 debug_assert_eq!(state.nodes[node.get()].epoch, Some(epoch), "an unknown epoch");
-                self.tell_renewal(state, id, &op);
                 self.write(state, node, op, now);
                 node
             }
@@ -71,6 +71,10 @@ impl Driver {
                 });
                 state.uses.decided(lock, &mut state.wakes);
             }
+            Event::ExtensionBegan { lock, token, t1, ttl } => self.tell(|| {
+                let resource = state.name_of(lock);
+                Told::ExtensionBegan { owner: token, resource, t1: Instant::new(t1), ttl }
+            }),
             Event::Extended { lock, token, counted, deadline } => {
                 let failures = state.uses.extension_settled(lock, Ok(deadline), &mut state.wakes);
                 self.tell(|| Told::Extended {
@@ -82,7 +86,6 @@ impl Driver {
                 });
             }
             Event::ExtensionFailed { lock, token, reason } => {
-                self.tell_round(state, lock, token);
                 let failures = state.uses.extension_settled(lock, Err(reason), &mut state.wakes);
                 self.tell(|| Told::ExtensionFailed {
                     owner: token,

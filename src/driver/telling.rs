@@ -1,6 +1,6 @@
 //! Observer events that do not come from an event of the machines.
 
-use redlock_protocol::{BootInstant, CommandId, LockId, NodeIndex, Op, RunId, Token};
+use redlock_protocol::{BootInstant, LockId, NodeIndex, RunId};
 
 use super::{Driver, State};
 use crate::error::{AcquireErrorKind, LostReason};
@@ -46,23 +46,6 @@ impl Driver {
             self.tell(|| Told::Eligible { node, from, standing });
         } else if ended {
             self.tell(|| Told::QuarantineEnded { node });
-        }
-    }
-
-    /// Reports a keep-alive extension before its first command.
-    pub(super) fn tell_renewal(&self, state: &mut State, command: CommandId, op: &Op) {
-        if let (Op::Extend { token: owner, .. }, Some(lock)) = (*op, command.lock) {
-            self.tell_round(state, lock, owner);
-        }
-    }
-
-    /// Reports the last keep-alive extension of `lock` if it was not reported yet: it may fail before
-    /// its first command is written.
-    pub(super) fn tell_round(&self, state: &mut State, lock: LockId, owner: Token) {
-        let Some((t1, ttl)) = state.machine.renewed(lock) else { return };
-        if state.uses.is_new_round(lock, t1) {
-            let resource = state.name_of(lock);
-            self.tell(|| Told::ExtensionBegan { owner, resource, t1: Instant::new(t1), ttl });
         }
     }
 

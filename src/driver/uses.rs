@@ -47,8 +47,6 @@ struct Use {
     extenders: Extenders,
     /// Number of failed extensions since the last successful one.
     failed_extensions: u32,
-    /// T1 of the last keep-alive extension that was reported to observers.
-    renewed: Option<BootInstant>,
     /// True if the caller has dropped its handle and will not fetch the outcome.
     abandoned: bool,
 }
@@ -101,7 +99,6 @@ impl Uses {
             watchers: BTreeMap::new(),
             extenders: Extenders::default(),
             failed_extensions: 0,
-            renewed: None,
             abandoned: false,
         };
         let before = self.table.insert(lock, entry);
@@ -125,13 +122,6 @@ impl Uses {
         let entry = self.table.get(&lock)?;
         let alive = entry.stage == Stage::Held && entry.lost.is_none();
         alive.then_some((entry.owner, entry.since))
-    }
-
-    /// Returns true if the keep-alive extension with this `t1` was not reported yet; records it as
-    /// reported.
-    pub(super) fn is_new_round(&mut self, lock: LockId, t1: BootInstant) -> bool {
-        let entry = self.table.get_mut(&lock);
-        entry.is_some_and(|entry| entry.renewed.replace(t1) != Some(t1))
     }
 
     /// Records the owner of an attempt that begins. Returns its resource and TTL.

@@ -46,6 +46,18 @@ pub enum Event {
         /// extended before; `None` unless another owner has the lock and the time is known.
         taken_for: Option<Duration>,
     },
+    /// The machine began an extension to keep the lease alive
+    /// ([`LockConfig::keep_alive`](crate::LockConfig::keep_alive)). Its result follows.
+    ExtensionBegan {
+        /// The use of the lock.
+        lock: LockId,
+        /// The lease's token.
+        token: Token,
+        /// Instant from which the TTL counts, before any command of the extension.
+        t1: BootInstant,
+        /// TTL that the extension asks for.
+        ttl: Duration,
+    },
     /// The lease was extended.
     Extended {
         /// The use of the lock.

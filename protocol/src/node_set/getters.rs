@@ -82,14 +82,6 @@ impl NodeSet {
         self.lock(lock).map(Lock::t1)
     }
 
-    /// Returns T1 and TTL of the last extension that the machine began to keep the lease of `lock`
-    /// alive ([`LockConfig::keep_alive`](crate::LockConfig::keep_alive)), whatever its
-    /// result; `None` before the first one.
-    #[must_use]
-    pub fn renewed(&self, lock: LockId) -> Option<(BootInstant, Duration)> {
-        self.lock(lock).and_then(Lock::renewed)
-    }
-
     /// Returns the token of the current attempt of `lock`.
     #[must_use]
     pub fn token(&self, lock: LockId) -> Option<Token> {

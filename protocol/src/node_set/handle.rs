@@ -131,8 +131,11 @@ impl NodeSet {
             let lock = self.slots[slot as usize].lock.as_mut();
             let lock = lock.expect("a slot without a lock waits for nothing");
             let (id, before, token) = (lock.id(), lock.phase(), lock.token());
-            let resource = lock.resource();
+            let (resource, renewed) = (lock.resource(), lock.renewed());
             let happened = lock.handle_timeout(now);
+            if let Some((t1, ttl)) = lock.renewed().filter(|it| renewed != Some(*it)) {
+                self.events.push_back(Event::ExtensionBegan { lock: id, token, t1, ttl });
+            }
             match (before, lock.phase()) {
                 (Phase::Waiting { .. }, Phase::Due) => self.events.push_back(Event::AttemptDue(id)),
                 (Phase::Queued, Phase::Ended) => {

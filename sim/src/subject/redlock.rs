@@ -39,15 +39,11 @@ struct Task {
     resource: ResourceId,
     ttl: Duration,
     lock: Option<LockId>,
-    /// True if the lease must be kept alive.
-    keeps_alive: bool,
-    /// T1 of the latest keep-alive extension that was reported to the host.
-    renewed: Option<BootInstant>,
 }
 
 impl Task {
     const fn new((client, resource, ttl): (ClientId, ResourceId, Duration)) -> Self {
-        Self { client, resource, ttl, lock: None, keeps_alive: false, renewed: None }
+        Self { client, resource, ttl, lock: None }
     }
 }
 
@@ -148,7 +144,6 @@ impl RedlockClient {
         };
         let keep_alive = wanted.keep_alive_ns.map(Duration::from_nanos);
         let ttl = wanted.ttl_ns.map_or(task.ttl, Duration::from_nanos);
-        (task.keeps_alive, task.renewed) = (keep_alive.is_some(), None);
         let config = LockConfig { ttl, limit, keep_alive, ..self.lock_config };
         let resource = known(task.resource);
         task.lock = Some(self.machine.open(resource, config, instant(now)));
@@ -219,9 +214,7 @@ impl RedlockClient {
             ReplyValue::Registered(value) => Reply::Registered(value),
             ReplyValue::Value { token, .. } => Reply::Held(Holder::of(token.as_bytes())),
         };
-        let has_more = self.machine.handle_reply(node(route), route.epoch, reply, instant(now));
-        // The machine may have begun to extend a lease by itself.
-        has_more || self.tasks.iter().any(|task| task.keeps_alive)
+        self.machine.handle_reply(node(route), route.epoch, reply, instant(now))
     }
 
     pub(super) fn handle_timeout(&mut self, now: Now) {
@@ -229,33 +222,13 @@ impl RedlockClient {
     }
 
     pub(super) fn poll_action(&mut self) -> Option<(usize, Action)> {
-        for task in 0..self.tasks.len() {
-            if self.tasks[task].keeps_alive
-                && let Some(action) = self.extending(task)
-            {
-                return Some((task, action));
-            }
-        }
-        if let Some(command) = self.machine.poll_command() {
-            return Some(self.as_action(command));
-        }
+        // The host must learn of an extension before its commands are written.
         while let Some(event) = self.machine.poll_event() {
             if let Some(action) = self.event_as_action(event) {
                 return Some(action);
             }
         }
-        None
-    }
-
-    /// Returns [`Action::Extending`] if the machine has begun to extend the lease by itself. The
-    /// host must learn of the extension before the commands are written.
-    fn extending(&mut self, task: usize) -> Option<Action> {
-        let Task { lock, renewed, .. } = &mut self.tasks[task];
-        let lock = (*lock)?;
-        let (t1, ttl) = self.machine.renewed(lock).filter(|&(t1, _)| *renewed != Some(t1))?;
-        *renewed = Some(t1);
-        let attempt = self.attempt_of(&self.machine.token(lock)?);
-        Some(Action::Extending { attempt, t1_ns: t1.as_nanos(), ttl_ns: ttl.as_nanos() as u64 })
+        self.machine.poll_command().map(|command| self.as_action(command))
     }
 
     pub(super) fn poll_timeout_boot_ns(&self) -> Option<u64> {
@@ -304,6 +277,11 @@ impl RedlockClient {
                 let attempt = self.attempt_of(&token);
                 let deadline_ns = deadline.as_nanos();
                 about(attempt, Action::Decided { attempt, counted, deadline_ns })
+            }
+            Event::ExtensionBegan { token, t1, ttl, .. } => {
+                let attempt = self.attempt_of(&token);
+                let (t1_ns, ttl_ns) = (t1.as_nanos(), ttl.as_nanos() as u64);
+                about(attempt, Action::Extending { attempt, t1_ns, ttl_ns })
             }
             Event::Extended { token, counted, deadline, .. } => {
                 let attempt = self.attempt_of(&token);

@@ -173,17 +173,14 @@ fn nothing_is_extended_without_being_asked() {
 #[test]
 fn a_keep_alive_round_is_reported_like_any_other() {
     let (mut world, lock) = kept(ms(600_000));
-    assert_eq!(world.client.renewed(lock), None);
     live(&mut world, ms(100));
-    let (t1, ttl) = world.client.renewed(lock).expect("a round was begun");
-    assert_eq!(ttl, TTL);
-    let extended = world.events();
-    let deadline = t1.after(ms(9_898));
-    assert!(
-        matches!(extended[..], [Event::Extended { lock: it, deadline: end, .. }]
-            if it == lock && end == deadline),
-        "{extended:?}"
-    );
+    let told = world.events();
+    let [Event::ExtensionBegan { t1, ttl: TTL, .. }, Event::Extended { lock: it, deadline, .. }] =
+        told[..]
+    else {
+        panic!("{told:?}");
+    };
+    assert_eq!((it, deadline), (lock, t1.after(ms(9_898))));
 }
 
 #[test]
@@ -218,10 +215,15 @@ fn a_round_that_fails_is_tried_again_before_long() {
     world.events();
     // No node answers for five seconds: the rounds fail, but the lease is unaffected.
     live_among(&mut world, ms(5_000), &[]);
-    let failed = world.events();
+    let told = world.events();
     let too_few =
         Event::ExtensionFailed { lock, token: token(1), reason: ExtendError::TooFewNodes };
-    assert!(!failed.is_empty() && failed.iter().all(|&event| event == too_few), "{failed:?}");
+    let (rounds, unfinished) = told.as_chunks::<2>();
+    let fails = |&[began, ended]: &[Event; 2]| {
+        matches!(began, Event::ExtensionBegan { .. }) && ended == too_few
+    };
+    assert!(!rounds.is_empty() && rounds.iter().all(fails), "{told:?}");
+    assert!(unfinished.iter().all(|it| matches!(it, Event::ExtensionBegan { .. })), "{told:?}");
     let dialled = (0..3).filter(|&index| world.nodes[index].dialed.is_some()).collect::<Vec<_>>();
     dialled.into_iter().for_each(|index| world.accept(index));
     live(&mut world, ms(1_000));
@@ -396,6 +398,8 @@ fn an_error_of_every_node_is_a_round_that_failed() {
     let due = world.client.poll_timeout().expect("a round follows");
     world.pass(due.since(world.now));
     (0..2).for_each(|index| world.answer_with(index, Reply::Error));
+    let told = world.events();
+    let [Event::ExtensionBegan { .. }, failed] = told[..] else { panic!("{told:?}") };
     let reason = ExtendError::TooFewNodes;
-    assert_eq!(world.events(), [Event::ExtensionFailed { lock, token: token(1), reason }]);
+    assert_eq!(failed, Event::ExtensionFailed { lock, token: token(1), reason });
 }

@@ -40,7 +40,7 @@ pub(super) struct Tale {
     /// Pairs of the time from which a deadline was in force and the deadline; the first is the
     /// grant.
     pub(super) deadlines: Vec<(BootInstant, BootInstant)>,
-    /// T1 of the last round that the caller began.
+    /// T1 of the last round.
     pub(super) round: BootInstant,
     /// Instant until which the machine may keep the lease alive.
     pub(super) kept_until: BootInstant,
@@ -227,6 +227,13 @@ impl Play {
                         let (round, kept_until) = (zero, zero);
                         let tale = Tale { lock, token, deadlines, round, kept_until, counted };
                         self.tales.push(tale);
+                    }
+                    Event::ExtensionBegan { lock, t1, ttl, .. } => {
+                        let keeps_alive = self.terms.keep_alive.is_some();
+                        assert!(keeps_alive, "nobody asked for it");
+                        let tale = self.tale(lock);
+                        assert!(t1.after(ttl) <= tale.kept_until, "kept alive for too long");
+                        tale.round = t1;
                     }
                     Event::Extended { lock, counted, deadline, .. } => {
                         self.extended(lock, counted, deadline);
