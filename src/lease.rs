@@ -283,11 +283,10 @@ impl Lease {
 }
 
 fn released(outcome: ReleaseOutcome, driver: &Driver) -> Released {
-    let ReleaseOutcome { deleted, unconfirmed, .. } = outcome;
-    if !unconfirmed.is_empty() {
-        return Released::Unconfirmed(driver.unconfirmed(unconfirmed));
+    if !outcome.unconfirmed.is_empty() {
+        return Released::Unconfirmed(driver.unconfirmed(outcome));
     }
-    if deleted.is_empty() { Released::AlreadyExpired } else { Released::Confirmed }
+    if outcome.deleted.is_empty() { Released::AlreadyExpired } else { Released::Confirmed }
 }
 
 impl fmt::Debug for Lease {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 #[cfg(feature = "testing")]
 use redlock_protocol::LockId;
-use redlock_protocol::{Ballot, BootInstant, NodeIndex, NodeMask, ResourceId};
+use redlock_protocol::{Ballot, BootInstant, NodeIndex, ReleaseOutcome, ResourceId};
 
 use super::{Driver, State, Waiter};
 use crate::error::{AcquireError, AcquireErrorKind, LostReason, NodeAnswer, NodeVerdict};
@@ -36,11 +36,15 @@ impl Driver {
         state.machine.nodes().iter().map(answer).collect()
     }
 
-    /// Returns answers for `nodes`, which have not confirmed a release.
-    pub(crate) fn unconfirmed(&self, nodes: NodeMask) -> Vec<NodeAnswer> {
+    /// Returns the answers of the nodes that have not confirmed a release.
+    pub(crate) fn unconfirmed(&self, outcome: ReleaseOutcome) -> Vec<NodeAnswer> {
         self.turn(|state, _| {
-            let answer = |node| self.node_answer(state, node, NodeVerdict::Silent, Duration::ZERO);
-            nodes.iter().map(answer).collect()
+            let answer = |node| {
+                let is_error = outcome.failed.contains(node);
+                let verdict = if is_error { NodeVerdict::Error } else { NodeVerdict::Silent };
+                self.node_answer(state, node, verdict, Duration::ZERO)
+            };
+            outcome.unconfirmed.iter().map(answer).collect()
         })
     }
 

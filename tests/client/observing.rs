@@ -110,6 +110,26 @@ fn a_lease_that_was_lost_is_not_lost_again_by_its_release() {
 }
 
 #[test]
+fn a_lease_that_is_released_late_was_lost() {
+    let notes = Notes::new(|event| match *event {
+        Event::Lost { reason, .. } => Some(format!("lost:{reason:?}")),
+        Event::ReleaseCalled { lost, .. } => Some(format!("released:{}", lost.is_some())),
+        Event::LeftToExpire { lost, .. } => Some(format!("left:{}", lost.is_some())),
+        _ => None,
+    });
+    let world = World::new();
+    let redlock = observed(&world, &notes);
+    let dropped = world.block_on(redlock.acquire("one")).unwrap();
+    world.pass(60 * SECOND); // the process was stopped: no task has run
+    drop(dropped);
+    let left = world.block_on(redlock.acquire("two")).unwrap();
+    world.pass(60 * SECOND);
+    left.leave_until_expiry();
+    let expected = "lost:DeadlinePassed released:true lost:DeadlinePassed left:true";
+    assert_eq!(notes.taken(), expected);
+}
+
+#[test]
 fn nodes_come_go_and_come_of_age() {
     let notes = Notes::new(|event| match *event {
         Event::Connected { node, .. } => Some(format!("{}:connected", node)),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redlock_client::{AcquireErrorKind, Released};
+use redlock_client::{AcquireErrorKind, NodeVerdict, Released};
 
 use crate::node::Habit;
 use crate::world::{MS, World};
@@ -42,6 +42,20 @@ fn nodes_that_fall_silent_are_named_by_the_release() {
         assert_eq!(places, [3, 4], "{habit:?}");
         assert_eq!(nodes[0].node, "redis://d:6379");
     }
+}
+
+#[test]
+fn a_node_that_answers_a_release_with_an_error_is_not_silent() {
+    let world = World::new();
+    let lease = world.block_on(world.client().acquire("res")).unwrap();
+    world.node("d", |node| node.habit = Habit::Forbids(b"-NOPERM no such right\r\n".to_vec()));
+    let begun = world.now();
+    let Released::Unconfirmed(nodes) = world.block_on(lease.release()) else {
+        panic!("a node cannot have confirmed");
+    };
+    let verdicts: Vec<_> = nodes.iter().map(|node| (node.place, node.verdict)).collect();
+    assert_eq!(verdicts, [(3, NodeVerdict::Error)]);
+    assert_eq!(world.now(), begun, "nothing was waited for");
 }
 
 #[test]

@@ -60,6 +60,7 @@ impl Lock {
             out.flag(outcome.deleted.contains(node));
             out.flag(outcome.absent.contains(node));
             out.flag(outcome.unconfirmed.contains(node));
+            out.flag(outcome.failed.contains(node));
         }
         if self.phase == Phase::AskingTimeLeft {
             self.time_left.encode_node(node, out);

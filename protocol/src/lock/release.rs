@@ -61,7 +61,11 @@ impl Lock {
         match outcome {
             Ok(Reply::Integer(1..)) => releasing.deleted.insert(node),
             Ok(Reply::Integer(_)) | Err(NoAnswer::NotSent) => releasing.absent.insert(node),
-            _ => releasing.unconfirmed.insert(node),
+            Ok(_) => {
+                releasing.unconfirmed.insert(node);
+                releasing.failed.insert(node);
+            }
+            Err(_) => releasing.unconfirmed.insert(node),
         }
     }
 

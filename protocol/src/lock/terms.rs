@@ -164,4 +164,6 @@ pub struct ReleaseOutcome {
     pub absent: NodeMask,
     /// Nodes that did not answer in time, or answered with an error. The link tries again.
     pub unconfirmed: NodeMask,
+    /// Those of the unconfirmed nodes that answered with an error.
+    pub failed: NodeMask,
 }

@@ -236,8 +236,8 @@ fn a_release_is_over_when_every_node_has_had_its_say() {
     tell(&mut lock, releases[1], Ok(Reply::Error));
     assert_eq!(lock.poll_released(), None);
     tell(&mut lock, releases[2], Ok(Reply::Integer(0)));
-    let outcome =
-        ReleaseOutcome { deleted: mask(&[0]), absent: mask(&[2]), unconfirmed: mask(&[1]) };
+    let (deleted, absent) = (mask(&[0]), mask(&[2]));
+    let outcome = ReleaseOutcome { deleted, absent, unconfirmed: mask(&[1]), failed: mask(&[1]) };
     assert_eq!(lock.poll_released(), Some(outcome));
     assert_eq!((lock.poll_released(), lock.phase()), (None, Phase::Ended));
 }

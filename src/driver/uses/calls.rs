@@ -100,9 +100,8 @@ impl Driver {
         watch: &mut Option<Watch>,
         context: &Context<'_>,
     ) -> Poll<LostReason> {
-        // After a pause, for example, the timer may not have run yet.
-        self.turn(|state, now| state.machine.handle_lock_timeout(now));
-        self.turn(|state, _| {
+        self.turn(|state, now| {
+            self.end_overdue(state, now);
             let Uses { table, watches } = &mut state.uses;
             let Some(entry) = table.get_mut(&lock) else {
                 return Poll::Ready(LostReason::Released);
@@ -131,8 +130,15 @@ impl Driver {
         });
     }
 
+    /// Ends the leases whose time is over: after a pause, for example, the timer may not have run yet.
+    fn end_overdue(&self, state: &mut State, now: BootInstant) {
+        state.machine.handle_lock_timeout(now);
+        self.drain(state, now);
+    }
+
     /// Begins to release the lease, or cancels the acquisition: queues the commands to be written.
     fn begin_release(&self, state: &mut State, lock: LockId, now: BootInstant) {
+        self.end_overdue(state, now);
         let Some(entry) = state.uses.table.get_mut(&lock) else {
             return;
         };
@@ -161,6 +167,7 @@ impl Driver {
     /// Leaves the lease to expire without a release.
     pub(crate) fn leave(&self, lock: LockId) {
         self.last_turn(|state, now| {
+            self.end_overdue(state, now);
             state.machine.leave(lock, now);
             if let Some(entry) = state.uses.table.remove(&lock) {
                 self.tell(|| Told::LeftToExpire {

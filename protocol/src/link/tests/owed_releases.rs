@@ -75,6 +75,7 @@ fn release_answered_by_an_error_is_retried_after_the_patience() {
     let outcome = ReleaseOutcome {
         deleted: mask(&[1, 2, 3, 4]),
         unconfirmed: mask(&[0]),
+        failed: mask(&[0]),
         ..ReleaseOutcome::default()
     };
     assert_eq!(world.events(), [Event::Released { lock, outcome }]);

@@ -67,7 +67,7 @@ fn release_reports_deleted_missing_and_silent_per_node() {
     world.answer(2);
     assert_eq!(world.events(), []);
     world.pass(NODE_TIMEOUT);
-    let outcome =
-        ReleaseOutcome { deleted: mask(&[0, 2]), absent: mask(&[1]), unconfirmed: mask(&[3, 4]) };
+    let (deleted, absent, unconfirmed) = (mask(&[0, 2]), mask(&[1]), mask(&[3, 4]));
+    let outcome = ReleaseOutcome { deleted, absent, unconfirmed, ..ReleaseOutcome::default() };
     assert_eq!(world.events(), [Event::Released { lock, outcome }]);
 }
