@@ -37,6 +37,8 @@ fn main() {
     if is_on_path("python3") {
         let test = passes(a_lock_that_outlives_its_holder_is_red);
         trials.push(Trial::test("python::a_lock_that_outlives_its_holder_is_red", test));
+        let test = passes(a_worker_that_trusts_its_lease_after_a_pause_is_red);
+        trials.push(Trial::test("python::trust_after_a_pause_is_red", test));
     }
     for language @ (name, program, _) in LANGUAGES {
         let is_named = wanted.as_ref().is_none_or(|it| it.split(',').any(|it| it == name));
@@ -146,7 +148,7 @@ fn is_green_and_its_bug_is_red((name, _, highlight): Language) {
     build();
     let (code, text) = place.shell(&format!("{drive} --jobs 3"));
     assert_eq!(code, Some(0), "{text}");
-    assert!(text.contains("5 runs met, 0 failed, 0 inconclusive"), "{text}");
+    assert!(text.contains("6 runs met, 0 failed, 0 inconclusive"), "{text}");
 
     let file = wrote.lines().next().and_then(|it| it.strip_prefix("wrote ./")).unwrap();
     let wrong = with_bug(&place.read(file), &readme, highlight);
@@ -179,6 +181,25 @@ fn a_lock_that_outlives_its_holder_is_red() {
         assert!(text.contains("’s key for “res” was left on "), "{text}");
         assert!(text.contains(told), "{told}: {text}");
         assert!(!text.contains("no worker sent ENTER"), "{text}");
+    }
+}
+
+fn a_worker_that_trusts_its_lease_after_a_pause_is_red() {
+    let place = Place::new("python pause");
+    place.init("python");
+    let worker = place.read("lock-tests/worker.py");
+    for (scenario, right, wrong, violated) in [
+        ("pause", "    redlock.release(token)", "    redlock.ask(\"DEL\", RESOURCE)", "owner-only"),
+        ("pause-at-grant", " and left_s > 0:", ":", "sound-grant"),
+    ] {
+        assert!(worker.contains(right), "{right}");
+        fs::write(place.0.join("lock-tests/worker.py"), worker.replace(right, wrong)).unwrap();
+        let (code, text) = place.shell(&format!(
+            "redlock-sim drive ./lock-tests/scenarios/{scenario}.toml \
+             --worker 'python3 lock-tests/worker.py'"
+        ));
+        assert_eq!(code, Some(1), "{text}");
+        assert!(text.contains(&format!("{violated}: expected to hold, violated by 1")), "{text}");
     }
 }
 

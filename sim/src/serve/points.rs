@@ -39,10 +39,12 @@ struct State {
     begun: BTreeSet<FaultId>,
 }
 
-/// Returns true if masters see that an attempt reaches `step`: requests and replies pass them.
+/// Returns true if it is seen that an attempt reaches `step`: requests and replies pass the masters,
+/// and workers report that they enter.
 pub(super) const fn is_seen(step: AttemptStep) -> bool {
     match step {
-        AttemptStep::Execute
+        AttemptStep::Enter
+        | AttemptStep::Execute
         | AttemptStep::Reply
         | AttemptStep::T2
         | AttemptStep::ExtendExecute
@@ -53,7 +55,6 @@ pub(super) const fn is_seen(step: AttemptStep) -> bool {
         | AttemptStep::Write
         | AttemptStep::Deliver
         | AttemptStep::Check
-        | AttemptStep::Enter
         | AttemptStep::ExtendWrite
         | AttemptStep::ReleaseWrite
         | AttemptStep::StoreWrite
@@ -91,13 +92,21 @@ impl Points {
 
     /// Notes that `attempt` reaches `step`. Returns true if it must wait for a fault that begins now.
     pub(super) fn reach(&self, attempt: AttemptId, step: AttemptStep, node: NodeId) -> bool {
-        let is_here = |point: &&Point| {
+        self.reach_each(|point| {
             (point.client, point.step) == (attempt.client, step)
                 && point.attempt.is_none_or(|number| number == attempt.number)
                 && point.node.is_none_or(|awaited| awaited == node)
-        };
+        })
+    }
+
+    /// Notes that the worker of `client` enters its critical section: it does not wait for faults.
+    pub(super) fn enter(&self, client: ClientId) {
+        self.reach_each(|point| (point.client, point.step) == (client, AttemptStep::Enter));
+    }
+
+    fn reach_each(&self, is_here: impl Fn(&Point) -> bool) -> bool {
         let mut waits = false;
-        for Point { fault, .. } in self.points.iter().filter(is_here) {
+        for Point { fault, .. } in self.points.iter().filter(|it| is_here(it)) {
             let mut state = self.lock();
             // A fault that waits for any attempt begins at the first.
             let is_first = state.reached.insert(*fault);
@@ -130,5 +139,22 @@ impl Points {
     /// Notes that a fault has begun at all its hosts.
     pub(super) fn begun(&self, fault: FaultId) {
         self.lock().begun.insert(fault);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_begins_when_its_worker_enters_for_the_first_time() {
+        let (fault, client, step) = (FaultId(0), ClientId(1), AttemptStep::Enter);
+        let point = Point { fault, client, attempt: None, step, node: None };
+        let points = Points { points: vec![point], ..Points::default() };
+        points.enter(ClientId(0));
+        assert!(points.lock().asked.is_empty(), "another worker's section");
+        points.enter(client);
+        points.enter(client);
+        assert_eq!(points.lock().asked, [fault]);
     }
 }

@@ -338,6 +338,7 @@ impl Recorder {
         let integer = integer.filter(|_| by.is_none());
         let fencing_token = integer.map_or(FencingToken::NONE, FencingToken);
         log.push(&self.clock, What::Entered { worker, by, fencing_token });
+        self.points.enter(worker);
         Ok(())
     }
 

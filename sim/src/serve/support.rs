@@ -1,7 +1,7 @@
 //! The subset of scenarios that `serve` supports, and the errors for the rest.
 
 use lock_judge::history::{HostId, HostIds};
-use lock_judge::scenario::{ActiveExpiry, Message};
+use lock_judge::scenario::{ActiveExpiry, AttemptStep, Message};
 
 use super::points;
 use crate::engine::Unsupported;
@@ -49,12 +49,15 @@ pub(super) fn check(plan: &Plan, owns_workers: bool) -> Result<(), Unsupported> 
 }
 
 fn unplayable(plan: &Plan, fault: &PlannedFault, owns_workers: bool) -> Option<&'static str> {
-    if let Begin::Before { step, .. } = fault.begin
-        && !points::is_seen(step)
-    {
-        return Some(
-            "a step that masters do not see: `before` can be `t2`, `execute` or `reply`, also of `extend-…` and `release-…`",
-        );
+    if let Begin::Before { step, attempt, .. } = fault.begin {
+        if !points::is_seen(step) {
+            return Some(
+                "a step that masters do not see: `before` can be `t2`, `enter`, `execute` or `reply`, also of `extend-…` and `release-…`",
+            );
+        }
+        if step == AttemptStep::Enter && attempt.is_some() {
+            return Some("`enter` of an attempt with a number: write `attempt = \"granted\"`");
+        }
     }
     let store = HostIds::just(plan.scenario.store_host());
     let is_node = |host: HostId| plan.server_at(host).is_some();

@@ -16,12 +16,13 @@ const FOLDER: &str = "lock-tests";
 
 const README: &str = include_str!("init/README.md");
 const WORKFLOW: &str = include_str!("init/workflow.yml");
-const SCENARIOS: [(&str, &str); 5] = [
+const SCENARIOS: [(&str, &str); 6] = [
     ("contention", include_str!("init/scenarios/contention.toml")),
     ("crash", include_str!("init/scenarios/crash.toml")),
     ("late-replies", include_str!("init/scenarios/late-replies.toml")),
     ("partition", include_str!("init/scenarios/partition.toml")),
     ("pause", include_str!("init/scenarios/pause.toml")),
+    ("pause-at-grant", include_str!("init/scenarios/pause-at-grant.toml")),
 ];
 
 /// Writes the files, or none if one exists.

@@ -264,14 +264,20 @@ fn a_master_dies_before_it_executes_a_set() {
 
 #[test]
 fn a_step_that_masters_do_not_see_is_refused() {
-    let rest = "[[fault]]\nid = \"gc\"\nat = { client = \"c1\", before = \"t1\" }\nlasts = \"4s\"\n\
-                pause = { host = \"c1\" }\n";
-    let refused = play(&case(rest), 0, &trusting).map(drop).map_err(|it| it.to_string());
-    assert_eq!(
-        refused,
-        Err(String::from(
-            "the engine `serve` does not support a step that masters do not see: `before` can be \
-             `t2`, `execute` or `reply`, also of `extend-…` and `release-…` (the fault `gc`)"
-        ))
-    );
+    for (step, told) in [
+        (
+            "t1",
+            "a step that masters do not see: `before` can be `t2`, `enter`, `execute` or `reply`, \
+             also of `extend-…` and `release-…`",
+        ),
+        ("enter", "`enter` of an attempt with a number: write `attempt = \"granted\"`"),
+    ] {
+        let rest = format!(
+            "[[fault]]\nid = \"gc\"\nat = {{ client = \"c1\", before = \"{step}\" }}\n\
+             lasts = \"4s\"\npause = {{ host = \"c1\" }}\n"
+        );
+        let refused = play(&case(&rest), 0, &trusting).map(drop).map_err(|it| it.to_string());
+        let whole = format!("the engine `serve` does not support {told} (the fault `gc`)");
+        assert_eq!(refused, Err(whole));
+    }
 }
