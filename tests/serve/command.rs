@@ -142,7 +142,7 @@ fn entering_without_keys_prints_advice() {
   Let   L1 = alice’s lease; entered at [..] s, without a lease; TTL [..] ms
   Then  - alice entered at [..] s, but its keys had been gone since [..] s: check the elapsed
           time after the replies
-        - the last command of L1 to each node: GET to A by [..] s
+        - until [..] s, the last command of L1 to each node: GET to A by [..] s
 
   blame   none: no assumption broke, the client is wrong
   replay  redlock-sim check OUT/serve/base.serve.0.jsonl.gz

@@ -93,7 +93,8 @@ pub(super) fn end(timeline: &Timeline<'_>, attempt: &Attempt) -> Option<String> 
 }
 
 /// Tells the last command of an attempt to each node before `at_ns`, nodes with the same command
-/// together; `None` if there is none, or the client is no worker.
+/// together, and the kinds of those that followed; `None` if there is none, or the client is no
+/// worker.
 pub(super) fn last_commands(
     timeline: &Timeline<'_>,
     attempt: &Attempt,
@@ -118,15 +119,34 @@ pub(super) fn last_commands(
         let times = group.iter().map(|it| it.written.at_ns);
         let latest = text::instant(times.max().unwrap_or_default());
         let (op, nodes) = (words::op(*op), text::list(&nodes));
-        let end = if *is_answered { "" } else { ", unanswered" };
+        let end = if *is_answered { "" } else { ", unanswered then" };
         format!("{op} to {nodes} by {latest}{end}")
     };
     let told: Vec<String> = groups.iter().map(clause).collect();
     let name = timeline.name(attempt.id);
     let told = (!told.is_empty()).then(|| told.join("; "))?;
     let waited = longest_wait(timeline, attempt, at_ns).map(|it| format!("; it {it}"));
-    let waited = waited.unwrap_or_default();
-    Some(Clause::new(format!("the last command of {name} to each node: {told}{waited}")))
+    let (waited, later) = (waited.unwrap_or_default(), later_commands(timeline, attempt, at_ns));
+    let until = text::instant(at_ns);
+    Some(Clause::new(format!(
+        "until {until}, the last command of {name} to each node: {told}{waited}{later}"
+    )))
+}
+
+/// Tells the first command of each kind that an attempt sent at `at_ns` or later.
+fn later_commands(timeline: &Timeline<'_>, attempt: &Attempt, at_ns: u64) -> String {
+    let mut kinds: Vec<(OpKind, u64)> = Vec::new();
+    let is_later = |it: &&Command| it.attempt == attempt.id && it.written.at_ns >= at_ns;
+    for command in timeline.commands.iter().filter(is_later) {
+        if kinds.iter().all(|it| it.0 != command.op) {
+            kinds.push((command.op, command.written.at_ns));
+        }
+    }
+    let told = kinds.iter().map(|&(op, from_ns)| {
+        let (op, from) = (words::op(op), text::instant(from_ns));
+        format!("; later {op} from {from} on")
+    });
+    told.collect()
 }
 
 #[cfg(test)]
