@@ -1,6 +1,6 @@
 //! Sentences about the leases of workers, of which only keys and sections are seen.
 
-use lock_judge::history::{Id, NodeId, NodeIds, OpKind, Settlement, Writer};
+use lock_judge::history::{Id, KeyEnd, NodeId, NodeIds, OpKind, Settlement, Writer};
 use lock_judge::text;
 
 use super::Clause;
@@ -21,13 +21,28 @@ pub(super) fn entrance(timeline: &Timeline<'_>, attempt: &Attempt) -> Option<Cla
             let (nodes, needed) = (text::list(nodes), attempt.needed);
             format!("{client} entered at {at} with its key on {nodes}: {votes}, {needed} needed")
         }
-        _ => format!(
-            "{client} entered at {at}, but its keys had been gone since {}: check the elapsed time \
-             after the replies",
-            text::instant(ends_ns)
-        ),
+        _ => {
+            let (since, why) = (
+                text::instant(ends_ns),
+                match is_released(timeline, attempt, entered) {
+                    true => "it had deleted them itself",
+                    false => "check the elapsed time after the replies",
+                },
+            );
+            format!("{client} entered at {at}, but its keys had been gone since {since}: {why}")
+        }
     };
     Some(Clause::at(entered, told))
+}
+
+/// Returns true if a client deleted a key of its attempt before it entered.
+fn is_released(timeline: &Timeline<'_>, attempt: &Attempt, entered: Moment) -> bool {
+    let own = Writer::Attempt(attempt.id);
+    let deleted = timeline.keys.iter().filter(|key| key.writer == own).filter_map(|key| key.ended);
+    let is_by_itself =
+        |by: Writer| matches!(by, Writer::Attempt(it) if it.client == attempt.id.client);
+    let mut deleted = deleted.filter(|it| it.cause == KeyEnd::Command && is_by_itself(it.by));
+    deleted.any(|it| it.moment.event < entered.event)
 }
 
 /// Describes an attempt by which a worker never entered: the masters saw its keys, not its reasons.
