@@ -56,6 +56,7 @@ pub(super) fn of_violation(
     property: Property,
     violation: &Violation,
 ) -> Story {
+    let timeline = &*timeline.as_of(violation.from_ns);
     let mut pair: Vec<&Attempt> = Vec::new();
     for id in [Some(violation.first), violation.second].into_iter().flatten() {
         pair.extend(timeline.attempt(id));

@@ -1,6 +1,7 @@
 //! A history arranged as intervals in time. Every picture and every story is drawn from this one
 //! reading of the events.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use lock_judge::history::{
@@ -45,6 +46,8 @@ pub(super) struct Attempt {
     /// Event at which the application received the lease, and the deadline on its clock.
     pub(super) delivered: Option<(Moment, u64)>,
     pub(super) fencing_token: FencingToken,
+    /// Earlier grants, if a worker entered more than once by one attempt.
+    pub(super) earlier: Vec<Grant>,
     pub(super) settled: Option<(Moment, Settlement)>,
     pub(super) released: Option<Moment>,
     pub(super) lost: Option<(Moment, LostReason)>,
@@ -57,6 +60,22 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
+    /// Returns the grant.
+    pub(super) fn grant(&self) -> Grant {
+        let Self { counted, decided, delivered, fencing_token, .. } = *self;
+        Grant { counted, decided, delivered, fencing_token }
+    }
+
+    /// Returns the attempt with the grant that was the last one at `at_ns`, or else the first.
+    fn as_of(&self, at_ns: u64) -> Self {
+        let is_known = |it: &Grant| it.decided.is_some_and(|(at, _)| at.at_ns <= at_ns);
+        let own = self.grant();
+        let mut grants = self.earlier.iter().chain([&own]);
+        let grant = *grants.clone().rfind(|it| is_known(it)).or(grants.next()).unwrap_or(&own);
+        let Grant { counted, decided, delivered, fencing_token } = grant;
+        Self { counted, decided, delivered, fencing_token, ..self.clone() }
+    }
+
     /// Returns the latest deadline of the lease that the application knew, on the attempt's clock.
     pub(super) fn deadline_local_ns(&self) -> Option<u64> {
         let extended = self.extensions.iter().filter_map(|it| it.delivered);
@@ -70,6 +89,15 @@ impl Attempt {
         let mut done = extensions.filter_map(|it| it.extended.filter(|(at, _)| at.at_ns <= at_ns));
         done.next().map_or(self.counted, |(_, counted)| counted)
     }
+}
+
+/// A decision that an attempt is granted, and its delivery.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Grant {
+    pub(super) counted: NodeIds,
+    pub(super) decided: Option<(Moment, u64)>,
+    pub(super) delivered: Option<(Moment, u64)>,
+    pub(super) fencing_token: FencingToken,
 }
 
 /// An extension of a lease.
@@ -169,7 +197,7 @@ pub(super) struct FaultWindow {
 }
 
 /// A history arranged as intervals in time.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Timeline<'a> {
     pub(super) scenario: &'a Scenario,
     pub(super) events: &'a [Event],
@@ -202,6 +230,15 @@ impl<'a> Timeline<'a> {
 
     pub(super) fn attempt(&self, id: AttemptId) -> Option<&Attempt> {
         self.attempts.iter().find(|attempt| attempt.id == id)
+    }
+
+    /// Returns the timeline in which each attempt has the grant that it had at `at_ns`.
+    pub(super) fn as_of(&self, at_ns: u64) -> Cow<'_, Self> {
+        if self.attempts.iter().all(|it| it.earlier.is_empty()) {
+            return Cow::Borrowed(self);
+        }
+        let attempts = self.attempts.iter().map(|it| it.as_of(at_ns)).collect();
+        Cow::Owned(Self { attempts, ..self.clone() })
     }
 
     /// Returns the segments of the clock that measures the attempt.

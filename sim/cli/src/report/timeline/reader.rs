@@ -266,6 +266,9 @@ impl<'a> Reader<'a> {
             }
             EventKind::GrantDecided { attempt, counted, t2_local_ns, .. } => {
                 self.with(attempt, |it| {
+                    if it.delivered.is_some() {
+                        it.earlier.push(it.grant());
+                    }
                     it.counted = counted;
                     it.decided = Some((at, t2_local_ns));
                 });
@@ -383,6 +386,7 @@ fn blank(id: AttemptId, began: Moment) -> Attempt {
         decided: None,
         delivered: None,
         fencing_token: FencingToken::NONE,
+        earlier: Vec::new(),
         settled: None,
         released: None,
         lost: None,

@@ -52,3 +52,24 @@ fn keys_of_two_locks_are_told_apart() {
         assert_ne!(by, Some(Writer::Attempt(second)));
     }
 }
+
+#[test]
+fn the_last_grant_by_an_instant_is_told() {
+    let mut played = fixture::failover();
+    let events = &mut played.kept[0].1;
+    let is_grant = |it: &&Event| {
+        matches!(it.kind, EventKind::GrantDecided { .. } | EventKind::GrantDelivered { .. })
+    };
+    let mut again: Vec<Event> = events.iter().filter(is_grant).take(2).cloned().collect();
+    let (first_ns, last_ns) = (again[1].at_ns, events.last().expect("events").at_ns);
+    again.iter_mut().for_each(|it| it.at_ns = last_ns);
+    events.extend(again);
+    let timeline = read(&played.result.case.scenario, &played.kept[0].1);
+    let delivered_ns = |at_ns: u64| {
+        let timeline = timeline.as_of(at_ns);
+        let lease = timeline.leases().next().expect("a lease");
+        lease.delivered.expect("it was delivered").0.at_ns
+    };
+    assert_eq!([0, last_ns - 1].map(delivered_ns), [first_ns; 2]);
+    assert_eq!(delivered_ns(last_ns), last_ns);
+}
