@@ -63,7 +63,7 @@ pub(super) fn drive(arguments: &arguments::Drive) -> Result<Exit, Stop> {
     let words = Words::parse(&arguments.worker)?;
     let part = arguments.shard.part()?;
     let Cases { played: cases, skipped } = cases(arguments)?;
-    let jobs = jobs(&cases, arguments, part.unwrap_or(Part::WHOLE));
+    let jobs = jobs(&cases, arguments, part.unwrap_or(Part::WHOLE))?;
     let out = &arguments.out.out;
     report::check_writable(out).map_err(|error| Stop::unwritable(out, &error))?;
     let stop = stop_signal::install()?;
@@ -153,16 +153,25 @@ fn cases(arguments: &arguments::Drive) -> Result<Cases, Stop> {
     Ok(Cases { played, skipped })
 }
 
+/// Most runs of one command: days of real time.
+const RUNS_MAX: usize = 100_000;
+
 /// Returns a job for each case and seed of `part`.
-fn jobs(cases: &[Selected], arguments: &arguments::Drive, part: Part) -> Vec<Job> {
+fn jobs(cases: &[Selected], arguments: &arguments::Drive, part: Part) -> Result<Vec<Job>, Stop> {
     let mut jobs = Vec::new();
     for (place, selected) in cases.iter().enumerate() {
         let name = selected.case.full_name();
         for seed in arguments.seeds.0.clone().filter(|&seed| part.has(&name, seed)) {
+            if jobs.len() == RUNS_MAX {
+                return Err(Stop::usage(format!(
+                    "error: more than {RUNS_MAX} runs\n  = help: choose fewer `--seeds`, or \
+                     divide them with `--shard`"
+                )));
+            }
             jobs.push(Job { number: jobs.len(), place, selected: selected.clone(), seed });
         }
     }
-    jobs
+    Ok(jobs)
 }
 
 fn cores() -> usize {

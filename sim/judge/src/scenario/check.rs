@@ -78,6 +78,10 @@ pub(super) fn file_name(name: &str, stem: &str) -> Option<Complaint> {
         let expected = "expected lower case letters, digits and single `-`";
         return Some(wrong(format!("`{name}` is not a valid scenario name"), expected.to_owned()));
     }
+    if name == "index" {
+        let expected = "expected another name: a report's first page is `index.html`";
+        return Some(wrong(format!("the name `{name}` is reserved"), expected.to_owned()));
+    }
     let message = format!("the scenario is named `{name}`, but its file `{stem}`");
     (name != stem).then(|| Complaint {
         help: Some(String::from("use one name for both")),
@@ -238,5 +242,19 @@ impl Check<'_> {
             let message = format!("the name `{name}` is reserved");
             self.wrong(place, &message, "`store` and `probe` are hosts in every scenario");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scenario_has_the_name_of_its_file_and_not_that_of_a_page() {
+        let told = |name: &str, stem: &str| file_name(name, stem).map(|it| it.message);
+        assert_eq!(told("jump", "jump"), None);
+        assert_eq!(told("index", "index").unwrap(), "the name `index` is reserved");
+        assert_eq!(told("Jump", "Jump").unwrap(), "`Jump` is not a valid scenario name");
+        assert!(told("jump", "leap").unwrap().ends_with("but its file `leap`"));
     }
 }
