@@ -81,8 +81,10 @@ impl<'a> Plan<'a> {
         let lease = loop {
             tokio::select! {
                 biased;
-                caught = signals.next() => if let Caught::Forward(signal) = caught {
-                    return Ok(Exit::signaled(signal.as_raw()));
+                caught = signals.next() => match caught {
+                    Caught::Forward(signal) => return Ok(Exit::signaled(signal.as_raw())),
+                    Caught::Stop => signals.stop(),
+                    Caught::Child | Caught::Continued => {}
                 },
                 acquired = &mut acquiring => break acquired,
             }

@@ -1,5 +1,6 @@
 //! `run`: the ends of commands.
 
+use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 
 use crate::Test;
@@ -25,6 +26,7 @@ pub(crate) const TESTS: &[Test] = &[
     ),
     ("a_stopped_command_is_ended", a_stopped_command_is_ended),
     ("a_stopped_command_takes_a_signal_to_end", a_stopped_command_takes_a_signal_to_end),
+    ("a_stop_from_the_terminal_stops_the_command", a_stop_from_the_terminal_stops_the_command),
 ];
 
 /// Deletes the lock's key on a majority of the servers.
@@ -168,6 +170,25 @@ fn a_stopped_command_takes_a_signal_to_end() {
     let mut call = Call::start(fleet.run("", "echo $$; kill -STOP $$; exit 0"));
     let command = call.line();
     until("the command is stopped", SOON, || is_stopped(&command));
+    call.signal("-TERM");
+    assert_eq!(call.end(), (Some(143), String::new()));
+}
+
+/// Also where standard input is no terminal, so that the command has not been lent one.
+fn a_stop_from_the_terminal_stops_the_command() {
+    let fleet = Fleet::of(1);
+    let mut command = fleet.run("", "echo $$; sleep 60");
+    command.stdin(Stdio::null()).process_group(0); // as a shell starts a job
+    let mut call = Call::start(command);
+    let sleeper = call.line();
+    call.signal("-TSTP");
+    for process in [&sleeper, &call.id()] {
+        until("the job is stopped", SOON, || is_stopped(process));
+    }
+    call.signal("-CONT");
+    for process in [&sleeper, &call.id()] {
+        until("the job goes on", SOON, || !is_stopped(process));
+    }
     call.signal("-TERM");
     assert_eq!(call.end(), (Some(143), String::new()));
 }

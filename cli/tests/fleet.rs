@@ -136,8 +136,13 @@ impl Call {
         text
     }
 
+    /// Id of the process.
+    pub(crate) fn id(&self) -> String {
+        self.process.id().to_string()
+    }
+
     pub(crate) fn signal(&self, signal: &str) {
-        let process = self.process.id().to_string();
+        let process = self.id();
         let status = Command::new("kill").args([signal, &process]).status();
         assert!(status.is_ok_and(|status| status.success()), "kill {signal} {process}");
     }

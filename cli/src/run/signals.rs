@@ -4,8 +4,8 @@ use core::future::poll_fn;
 use core::task::Poll;
 use std::{fs, io};
 
-use nix::sys::signal::SigSet;
-use rustix::process::Signal;
+use nix::sys::signal::{SigSet, raise};
+use rustix::process::{Signal, kill_current_process_group};
 use tokio::signal::unix::{self, SignalKind, signal};
 
 /// Signals that are passed on. Each of them would end this process.
@@ -19,6 +19,8 @@ pub(super) enum Caught {
     Child,
     /// This process was continued.
     Continued,
+    /// The terminal asks this process to stop.
+    Stop,
     /// A signal for the command.
     Forward(Signal),
 }
@@ -43,8 +45,31 @@ impl Signals {
                 streams.push((Caught::Forward(forwarded), stream));
             }
         }
+        if ignored & bit(Signal::TSTP) == 0 {
+            let stop = signal(SignalKind::from_raw(Signal::TSTP.as_raw()))?;
+            streams.push((Caught::Stop, stop));
+        }
         SigSet::all().thread_unblock()?;
         Ok(Self { streams })
+    }
+
+    /// Stops this process until a shell continues it. Returns at once where no shell could: the system
+    /// then ignores the stop.
+    pub(super) fn stop(&mut self) {
+        // SIGTSTP has a handler. The default action of SIGTTIN is the same.
+        let _ = raise(nix::sys::signal::Signal::SIGTTIN);
+    }
+
+    /// Same as [`Signals::stop`], with the other processes of this one's group: a shell waits until the
+    /// whole job has stopped.
+    pub(super) async fn stop_job(&mut self) {
+        let _ = kill_current_process_group(Signal::TSTP);
+        self.stop();
+        // The signal to the group came to this process, too, unless it ignores it.
+        if let Some((_, own)) = self.streams.iter_mut().find(|(caught, _)| *caught == Caught::Stop)
+        {
+            own.recv().await;
+        }
     }
 
     /// Waits for the next signal.

@@ -101,7 +101,7 @@ impl<'a> Supervisor<'a> {
     pub(super) async fn supervise(mut self) -> Ending {
         let (mut lost, mut is_lost) = (self.lease.lost(), false);
         loop {
-            self.look_at_command();
+            self.look_at_command().await;
             let is_gone = self.status.is_some() && !self.group.is_alive();
             let is_hopeless = matches!(self.phase, Phase::Killed(end) if end <= Instant::now());
             if is_gone || is_hopeless {
@@ -118,6 +118,7 @@ impl<'a> Supervisor<'a> {
                 caught = self.signals.next() => match caught {
                     Caught::Child => {}
                     Caught::Continued => self.go_on(),
+                    Caught::Stop => self.stop(),
                     Caught::Forward(signal) => self.forward(signal),
                 },
                 () = sleep_until(next_look) => {}
@@ -126,7 +127,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Takes note of the command's own end, and of stops.
-    fn look_at_command(&mut self) {
+    async fn look_at_command(&mut self) {
         while let Some(change) = self.group.reap() {
             match change {
                 Change::Ended(status) => {
@@ -140,26 +141,35 @@ impl<'a> Supervisor<'a> {
                         self.terminate();
                     }
                 }
-                Change::Stopped(signal) => self.stopped(signal),
+                Change::Stopped(signal) => self.stopped(signal).await,
             }
         }
     }
 
     /// Stops with the command after a stop from the terminal: the shell must get the terminal back,
     /// and know of the stop. Any other stop is deliberate, and the lease is kept alive.
-    fn stopped(&self, signal: i32) {
+    async fn stopped(&mut self, signal: i32) {
         let Some(terminal) = &self.terminal else { return };
         if signal == Signal::STOP.as_raw() {
             return;
         }
         let is_asked = signal == Signal::TSTP.as_raw();
         if is_asked || !terminal.lend() {
-            terminal.stop_with_command();
+            terminal.take_back();
+            self.signals.stop_job().await;
         }
         // A command that reads in the background would be stopped again at once.
-        if is_asked || terminal.lend() {
+        if is_asked || self.terminal.as_ref().is_some_and(Terminal::lend) {
             self.go_on();
         }
+    }
+
+    /// Stops the command, and then this process, until a shell continues it: the terminal has not
+    /// been lent, so its stop has not reached the command.
+    fn stop(&mut self) {
+        self.group.signal(Signal::STOP);
+        self.signals.stop();
+        self.go_on();
     }
 
     /// Continues the command, unless the lease is over: it is continued to be ended then, because a

@@ -3,7 +3,7 @@
 
 use std::io::{IsTerminal, stdin};
 
-use nix::sys::signal::{SigSet, Signal, raise};
+use nix::sys::signal::{SigSet, Signal};
 use rustix::process::{Pid, getpgrp};
 use rustix::termios::{tcgetpgrp, tcsetpgrp};
 
@@ -34,14 +34,8 @@ impl Terminal {
         self.pass(self.own, self.command)
     }
 
-    /// Takes the terminal back and stops this process, until a shell continues it. Returns at once
-    /// where no shell could: the system then ignores the stop.
-    pub(super) fn stop_with_command(&self) {
-        self.take_back();
-        let _ = raise(Signal::SIGTSTP);
-    }
-
-    fn take_back(&self) {
+    /// Takes the terminal back from the command.
+    pub(super) fn take_back(&self) {
         self.pass(self.command, self.own);
     }
 
