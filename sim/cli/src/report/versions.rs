@@ -104,7 +104,7 @@ const DEFECTS: [Defect; 8] = [
         many: &[FIVE],
     },
     Defect {
-        what: "a replica without the key replaces a master",
+        what: "a replica without the key replaces a master; of five, all have voted",
         counterexample: "S6",
         scenario: "asynchronous-replica",
         property: Property::MutualExclusion,
