@@ -55,7 +55,7 @@ impl Signals {
 
     /// Stops this process until a shell continues it. Returns at once where no shell could: the system
     /// then ignores the stop.
-    pub(super) fn stop(&mut self) {
+    pub(super) fn stop(&self) {
         // SIGTSTP has a handler. The default action of SIGTTIN is the same.
         let _ = raise(nix::sys::signal::Signal::SIGTTIN);
     }

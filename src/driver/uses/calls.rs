@@ -100,8 +100,8 @@ impl Driver {
         watch: &mut Option<Watch>,
         context: &Context<'_>,
     ) -> Poll<LostReason> {
-        self.turn(|state, now| {
-            self.end_overdue(state, now);
+        self.end_overdue();
+        self.turn(|state, _| {
             let Uses { table, watches } = &mut state.uses;
             let Some(entry) = table.get_mut(&lock) else {
                 return Poll::Ready(LostReason::Released);
@@ -131,14 +131,13 @@ impl Driver {
     }
 
     /// Ends the leases whose time is over: after a pause, for example, the timer may not have run yet.
-    fn end_overdue(&self, state: &mut State, now: BootInstant) {
-        state.machine.handle_lock_timeout(now);
-        self.drain(state, now);
+    /// A turn of its own, because an attempt that is due reads the clock again.
+    fn end_overdue(&self) {
+        self.last_turn(|state, now| state.machine.handle_lock_timeout(now));
     }
 
     /// Begins to release the lease, or cancels the acquisition: queues the commands to be written.
     fn begin_release(&self, state: &mut State, lock: LockId, now: BootInstant) {
-        self.end_overdue(state, now);
         let Some(entry) = state.uses.table.get_mut(&lock) else {
             return;
         };
@@ -166,8 +165,8 @@ impl Driver {
 
     /// Leaves the lease to expire without a release.
     pub(crate) fn leave(&self, lock: LockId) {
+        self.end_overdue();
         self.last_turn(|state, now| {
-            self.end_overdue(state, now);
             state.machine.leave(lock, now);
             if let Some(entry) = state.uses.table.remove(&lock) {
                 self.tell(|| Told::LeftToExpire {
@@ -190,6 +189,7 @@ impl Driver {
     /// Releases the lease. Ready once, with the nodes' answers, when every node has answered or was
     /// given up.
     pub(crate) fn poll_release(&self, lock: LockId, context: &Context<'_>) -> Poll<ReleaseOutcome> {
+        self.end_overdue();
         self.turn(|state, now| {
             let entry = state.uses.of(lock);
             if let Stage::Released(outcome) = entry.stage {
@@ -208,6 +208,7 @@ impl Driver {
         if self.state.is_poisoned() || !self.lock().uses.table.contains_key(&lock) {
             return;
         }
+        self.end_overdue();
         self.last_turn(|state, now| {
             self.begin_release(state, lock, now);
             let Some(entry) = state.uses.table.get_mut(&lock) else {
