@@ -41,7 +41,7 @@ pub use versions::versions_page;
 
 pub(crate) use block::violation_block;
 pub(crate) use events::events_table;
-pub(crate) use left_keys::left_keys;
+pub(crate) use left_keys::{left_keys, left_keys_of};
 pub(crate) use results::Results;
 pub(crate) use staged::Staged;
 

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use lock_judge::oracle::{Blame, Judgement, Violation};
-use lock_judge::scenario::{OURS, Property, Quantity, Scenario};
+use lock_judge::scenario::{Checks, OURS, Property, Quantity, Scenario};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Outcome;
@@ -76,7 +76,7 @@ impl fmt::Display for Finding {
             }
             Self::Violated { property, causes } => {
                 let causes = causes.join(" and ");
-                let why = "although the plan keeps that assumption at this host";
+                let why = "although the plan rules that out at this host";
                 write!(formatter, "`{}` is violated, blamed on {causes}, {why}", property.name())
             }
             Self::Exceeded { quantity, most } => {
@@ -99,8 +99,10 @@ impl fmt::Display for Finding {
 #[must_use]
 pub fn findings(scenario: &Scenario, engine: Engine, outcome: &Outcome) -> Vec<Finding> {
     let is_broken = |cause| is_broken_at(scenario, cause);
-    let unexplained = violations(outcome)
-        .filter(|(property, it)| engine.resolves(it) && !is_explained(*property, it, is_broken));
+    let unexplained =
+        violations(outcome).filter(|(_, it)| engine.resolves(it)).filter(|(property, it)| {
+            is_kept_by_resource(scenario, *property) || !is_explained(*property, it, is_broken)
+        });
     let mut findings: Vec<_> = unexplained
         .map(|(property, it)| Finding::Violated { property, causes: causes(&it) })
         .collect();
@@ -123,8 +125,9 @@ pub fn findings(scenario: &Scenario, engine: Engine, outcome: &Outcome) -> Vec<F
 #[must_use]
 pub fn explained(scenario: &Scenario, outcome: &Outcome) -> Vec<Property> {
     let is_broken = |cause| is_broken_at(scenario, cause);
-    let explained =
-        violations(outcome).filter(|(property, it)| is_explained(*property, it, is_broken));
+    let explained = violations(outcome).filter(|(property, it)| {
+        !is_kept_by_resource(scenario, *property) && is_explained(*property, it, is_broken)
+    });
     explained.map(|(property, _)| property).collect()
 }
 
@@ -133,6 +136,20 @@ fn violations(outcome: &Outcome) -> impl Iterator<Item = (Property, Violation)> 
         Judgement::Violated(violation) => Some((property, violation)),
         Judgement::Holds | Judgement::Unjudged | Judgement::Vacuous => None,
     })
+}
+
+/// Returns true if the protected resource keeps `property` by itself, whatever happens to the lock:
+/// an update whose basis has changed is refused, or one of an earlier lease than the resource has seen.
+/// Clients of this project have their fencing tokens from an ideal counter.
+fn is_kept_by_resource(scenario: &Scenario, property: Property) -> bool {
+    match scenario.store.checks {
+        Checks::CompareAndSetVersion => property == Property::NoLostUpdate,
+        Checks::TokenOnOpenAndWrite => {
+            matches!(property, Property::NoLostUpdate | Property::FencedOrder)
+                && scenario.clients.iter().all(|client| client.subject == OURS)
+        }
+        Checks::CompareAndSetOwner | Checks::Nothing | Checks::TokenOnWrite => false,
+    }
 }
 
 fn is_explained(
@@ -208,6 +225,7 @@ mod tests {
     use super::*;
     use lock_judge::history::{AttemptId, HostId};
     use lock_judge::oracle::Blamed;
+    use lock_judge::scenario::File;
 
     fn is_explained_by(property: Property, causes: &[Blame], broken: &[Blame]) -> bool {
         let mut blamed = Blamed::NONE;
@@ -220,6 +238,25 @@ mod tests {
     const A: HostId = HostId(0);
     const B: HostId = HostId(1);
     const C: HostId = HostId(2);
+
+    #[test]
+    fn a_resource_that_checks_reads_and_writes_keeps_its_data_whatever_happens() {
+        let kept = |checks: Checks, subject: &str| {
+            let text = format!(
+                "schema = 1\nname = \"x\"\ntitle = \"t\"\n[[client]]\nid = \"c1\"\n\
+                 subject = \"{subject}\"\nsteps = []\n"
+            );
+            let mut scenario = File::parse("x.toml", &text).expect("valid").scenario().clone();
+            scenario.store.checks = checks;
+            let is_kept = |it: &Property| is_kept_by_resource(&scenario, *it);
+            Property::ALL.into_iter().filter(is_kept).collect::<Vec<_>>()
+        };
+        let (lost, order) = (Property::NoLostUpdate, Property::FencedOrder);
+        assert_eq!(kept(Checks::TokenOnOpenAndWrite, OURS), [lost, order]);
+        assert_eq!(kept(Checks::TokenOnOpenAndWrite, "wall-clock-token"), [], "its own tokens");
+        assert_eq!(kept(Checks::CompareAndSetVersion, "unique-id"), [lost]);
+        assert_eq!(kept(Checks::TokenOnWrite, OURS), [], "F2");
+    }
 
     #[test]
     fn the_client_alone_is_never_excused() {

@@ -89,6 +89,7 @@ pub fn plan(frame: &Frame, seed: u64, number: u64) -> Scenario {
     if frame.engine == Engine::Event {
         sketch.overtakings();
     }
+    sketch.versions();
     sketch.plan
 }
 

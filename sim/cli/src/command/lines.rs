@@ -4,7 +4,7 @@ use std::path::Path;
 
 use lock_judge::history::Event;
 use lock_judge::oracle::{Counters, Violation};
-use lock_judge::scenario::{Case, Expectation, Property, Quantity, Verdict};
+use lock_judge::scenario::{Expectation, Property, Verdict};
 use lock_judge::text;
 use redlock_sim::search::{CaseResult, Figures, Observed, Played, PropertyResult, QuantityResult};
 
@@ -77,19 +77,9 @@ fn of_expectations(played: &Played) -> Vec<String> {
     for found in &played.result.quantities {
         let name = found.quantity.name();
         lines.extend(found.failures.iter().map(|it| format!("{name}: {it}")));
-        let events = found.failing_seed.and_then(|seed| {
-            let mut kept = played.kept.iter();
-            kept.find_map(|(kept, events)| (*kept == seed).then_some(events))
-        });
-        lines.extend(events.and_then(|events| left_keys(&played.result.case, found, events)));
     }
+    lines.extend(report::left_keys_of(played));
     lines
-}
-
-/// Names the keys of a killed client because of which others waited for too long.
-pub(super) fn left_keys(case: &Case, found: &QuantityResult, events: &[Event]) -> Option<String> {
-    let is_wait = found.quantity == Quantity::WaitWithoutHolder && !found.failures.is_empty();
-    is_wait.then(|| report::left_keys(case, events)).flatten()
 }
 
 /// Returns the first line for a case.

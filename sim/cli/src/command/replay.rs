@@ -141,7 +141,7 @@ fn tell(result: &CaseResult, which: &str, events: &[Event], history: &Path, all:
         for failure in &found.failures {
             say(format_args!("{}: {failure}", found.quantity.name()));
         }
-        lines::left_keys(&result.case, found, events).iter().for_each(say);
+        report::left_keys(&result.case, found, events).iter().for_each(say);
     }
     for failure in &result.failures {
         say(report::results::failure(&result.case, failure));

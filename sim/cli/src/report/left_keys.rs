@@ -4,17 +4,34 @@ use lock_judge::history::{
     ClientId, ClockKind, ClockSegments, Event, EventKind, NodeId, Segment, Writer,
 };
 use lock_judge::ids::IdVec;
-use lock_judge::scenario::{Case, Scenario};
+use lock_judge::scenario::{Case, Quantity, Scenario};
 use lock_judge::text;
+use redlock_sim::search::{Played, QuantityResult};
 
 const MS_NS: u64 = 1_000_000;
 
 /// A key of the lock: its writer, and its expiry by the node's wall clock.
 type Key = (Writer, u64);
 
+/// Names the keys because of which others waited for too long in the run of a case that the page
+/// shows; `None` if there are none.
+pub(crate) fn left_keys_of(played: &Played) -> Option<String> {
+    played.result.quantities.iter().find_map(|found| {
+        let events = played.history(found.failing_seed?)?;
+        left_keys(&played.result.case, found, events)
+    })
+}
+
+/// Names the keys of a killed client because of which others waited for too long, as `found` says;
+/// `None` if there are none.
+pub(crate) fn left_keys(case: &Case, found: &QuantityResult, events: &[Event]) -> Option<String> {
+    let is_wait = found.quantity == Quantity::WaitWithoutHolder && !found.failures.is_empty();
+    is_wait.then(|| keys_of_the_killed(case, events)).flatten()
+}
+
 /// Names the keys that a killed client has at the end of a run and that outlive the client by more
 /// than the TTL of the scenario; `None` if there are none.
-pub(crate) fn left_keys(case: &Case, events: &[Event]) -> Option<String> {
+fn keys_of_the_killed(case: &Case, events: &[Event]) -> Option<String> {
     let scenario = &case.scenario;
     let ended_ns = events.last()?.at_ns;
     let (keys, clocks) = at_end(scenario, events);

@@ -6,7 +6,7 @@ use lock_judge::text;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use redlock_sim::search::{CaseResult, Observed, PropertyResult};
 
-use super::{INDEX, Played, results};
+use super::{INDEX, Played, left_keys_of, results};
 use crate::build;
 
 mod figures;
@@ -190,6 +190,7 @@ fn case(played: &Played, runs: &[run::Run<'_>], detail: Detail, usual: &str) -> 
             @if own != usual { p.setting { (own) } }
             (findings(played))
             (figures::draw(result, detail.ownership))
+            @if let Some(left) = left_keys_of(played) { p { (left) } }
             @for run in runs { (run::draw(played, run, detail)) }
         }
     }

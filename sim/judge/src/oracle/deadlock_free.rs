@@ -17,8 +17,8 @@
 //!   ([`Setting::hold_max_ns`](super::setting::Setting)): the longest TTL for its grant and for
 //!   each of the extensions that the scenario's lock allows (counterexample E8), and the longest
 //!   limit of keep-alive;
-//! - the death of any client: its keys live for up to one more TTL, whether or not it knew of its
-//!   grant;
+//! - the death of any client, and each command of a dead one that a node executes later: its keys
+//!   live for up to one more TTL, whether or not it knew of its grant;
 //! - the end of a stop of the client's process;
 //! - the end of a quarantine that the client knew when its attempt failed for it, even if it has
 //!   counted the node earlier: a node that restarts sooner than promised ends a quarantine, and
@@ -170,8 +170,8 @@ impl DeadlockFree {
         }
     }
 
-    /// Records that a client died.
-    pub(super) fn killed(&mut self, facts: &Facts) {
+    /// Records that a client died, or that a node executes a command of a dead one.
+    pub(super) fn died(&mut self, facts: &Facts) {
         self.died_ns = facts.now_ns;
     }
 

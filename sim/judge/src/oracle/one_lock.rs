@@ -242,7 +242,7 @@ impl OneLock {
                     facts.beliefs.end_all_of(host, facts.now_ns);
                     self.exclusive_section.killed(facts, client);
                     self.section_within_lease.killed(client);
-                    self.deadlock_free.killed(facts);
+                    self.deadlock_free.died(facts);
                 }
             }
         }

@@ -13,6 +13,8 @@ use crate::explore::limits;
 
 /// Share of the plans whose clients may have few commands on a connection.
 const WINDOW_PERCENT: u64 = 15;
+/// Share of the plans in which the protected resource compares versions.
+const VERSIONS_PERCENT: u64 = 10;
 
 const NODES: [&str; 9] = ["A", "B", "C", "D", "E", "F", "G", "H", "I"];
 
@@ -85,6 +87,14 @@ impl Sketch {
         self.disks();
         if self.dice.percent(25) {
             self.replicas();
+        }
+    }
+
+    /// Lets the protected resource compare versions in some plans. Drawn last: the other plans are as they
+    /// would be without it.
+    pub(super) fn versions(&mut self) {
+        if self.is_ours && self.dice.percent(VERSIONS_PERCENT) {
+            self.plan.store.checks = Checks::CompareAndSetVersion;
         }
     }
 

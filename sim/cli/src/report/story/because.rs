@@ -27,15 +27,16 @@ pub(super) fn shared_nodes(
             names => text::list(names),
         };
         // After an extension the lease can count fewer nodes than its grant did.
-        let nobody = if of_first == first.counted {
-            String::from("no node voted for both")
+        let so = if of_second.is_empty() {
+            format!("{l2} did not wait for a vote")
+        } else if of_first == first.counted {
+            String::from("no node voted for both, so none could refuse")
         } else {
-            format!("no node that {l1} still counted voted for {l2}")
+            format!("no node that {l1} still counted voted for {l2}, so none could refuse")
         };
+        let (of_first, of_second) = (votes(of_first), votes(of_second));
         return vec![Clause::new(format!(
-            "{l1} counted {}, {l2} counted {}: {nobody}, so none could refuse",
-            votes(of_first),
-            votes(of_second)
+            "{l1} counted {of_first}, {l2} counted {of_second}: {so}"
         ))];
     }
     let voted = (shared & NodeIds::first(timeline.scenario.cluster.nodes.len())).iter();

@@ -15,8 +15,11 @@ impl OneLock {
             EventKind::Written { command, attempt, node, op } => {
                 self.observe_writing(command, attempt, node, op);
             }
-            EventKind::Executed { command, .. } => {
+            EventKind::Executed { command, attempt, .. } => {
                 self.deadlock_free.moved(command, self.facts.now_ns);
+                if self.facts.processes.is_killed(attempt.client) {
+                    self.deadlock_free.died(&self.facts);
+                }
                 self.observe_execution(kind);
             }
             EventKind::Delivered { command, attempt, node, op, answer } => {

@@ -102,6 +102,24 @@ fn the_death_of_another_client_restarts_the_bound() {
 }
 
 #[test]
+fn a_command_of_a_dead_client_restarts_the_bound() {
+    let story = |until_ms| {
+        let mut tale = Tale::new();
+        tale.at(1_000);
+        let late = tale.writes(C2, 'A', OpKind::Set);
+        keeps_failing(&mut tale, C1, (1_000, 5_000));
+        tale.kills(C2);
+        keeps_failing(&mut tale, AttemptId { number: 100, ..C1 }, (5_000, 9_000));
+        let keys = (Writer::Nobody, Writer::Attempt(C2));
+        tale.executes((late, C2, 'A', OpKind::Set), Answer::Yes, keys);
+        keeps_failing(&mut tale, AttemptId { number: 200, ..C1 }, (9_000, until_ms));
+        tale.finds(DeadlockFree)
+    };
+    assert_eq!(story(19_400), Judgement::Vacuous);
+    assert!(story(19_600).is_violated(), "the bound since the execution, at 8 950 ms, is over");
+}
+
+#[test]
 fn without_a_majority_nothing_is_judged_until_it_is_back() {
     let mut tale = Tale::new();
     for at in ['A', 'B', 'C'] {
