@@ -54,7 +54,7 @@ const PHASES: [(&str, i64); 4] =
 const ROWS: [(Row, &str, &str); 3] = [
     (Row::Literal, "the literal algorithm", "two in the section?"),
     (Row::Ours, "this client", "two in the section?"),
-    (Row::Fenced, "literal, with fencing tokens", "a stale write at the resource?"),
+    (Row::Fenced, "literal, with tokens", "a stale write at the resource?"),
 ];
 
 /// Returns the cells for the cases of the scenarios in `scenarios`. The step is that of the first

@@ -15,10 +15,11 @@ impl OneLock {
             EventKind::Written { command, attempt, node, op } => {
                 self.observe_writing(command, attempt, node, op);
             }
-            EventKind::Executed { command, attempt, .. } => {
-                self.deadlock_free.moved(command, self.facts.now_ns);
-                if self.facts.processes.is_killed(attempt.client) {
-                    self.deadlock_free.died(&self.facts);
+            EventKind::Executed { command, attempt: AttemptId { client, .. }, node, .. } => {
+                let facts = &self.facts;
+                self.deadlock_free.moved(command, facts.now_ns);
+                if facts.can_be(client, node) && facts.processes.is_killed(client) {
+                    self.deadlock_free.died(facts);
                 }
                 self.observe_execution(kind);
             }
