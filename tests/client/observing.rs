@@ -88,14 +88,18 @@ fn every_acquisition_has_one_outcome() {
     assert_eq!(notes.taken(), "one:got two:Taken one:dropped one:Closed three:NoEntropy");
 }
 
-#[test]
-fn a_lease_that_was_lost_is_not_lost_again_by_its_release() {
-    let notes = Notes::new(|event| match *event {
+fn ends_of_leases() -> Arc<Notes> {
+    Notes::new(|event| match *event {
         Event::Lost { reason, .. } => Some(format!("lost:{reason:?}")),
         Event::ReleaseCalled { lost, .. } => Some(format!("released:{}", lost.is_some())),
         Event::LeftToExpire { lost, .. } => Some(format!("left:{}", lost.is_some())),
         _ => None,
-    });
+    })
+}
+
+#[test]
+fn a_lease_that_was_lost_is_not_lost_again_by_its_release() {
+    let notes = ends_of_leases();
     let world = World::new();
     let redlock = observed(&world, &notes);
     let lost = world.block_on(redlock.acquire("one")).unwrap();
@@ -111,12 +115,7 @@ fn a_lease_that_was_lost_is_not_lost_again_by_its_release() {
 
 #[test]
 fn a_lease_that_is_released_late_was_lost() {
-    let notes = Notes::new(|event| match *event {
-        Event::Lost { reason, .. } => Some(format!("lost:{reason:?}")),
-        Event::ReleaseCalled { lost, .. } => Some(format!("released:{}", lost.is_some())),
-        Event::LeftToExpire { lost, .. } => Some(format!("left:{}", lost.is_some())),
-        _ => None,
-    });
+    let notes = ends_of_leases();
     let world = World::new();
     let redlock = observed(&world, &notes);
     let dropped = world.block_on(redlock.acquire("one")).unwrap();

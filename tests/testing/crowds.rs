@@ -21,7 +21,7 @@ const PERMITS: usize = 2;
 const FLEET_MAX_TTL: Duration = Duration::from_secs(3);
 const NODE_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// What a task acquires, how, and what it does with it.
+/// One acquisition of a task: its lock, set or permit, its options, and the end of its lease.
 #[derive(Clone, Debug)]
 struct Round {
     what: What,
@@ -116,7 +116,7 @@ fn plans() -> impl Strategy<Value = Plan> {
     })
 }
 
-/// What a task holds.
+/// A lease or a set of leases.
 enum Held {
     One(Lease),
     Set(LeaseSet),
@@ -151,7 +151,7 @@ impl Held {
     }
 }
 
-/// What all tasks hold.
+/// The leases of all tasks.
 type Room = Rc<RefCell<Vec<Rc<Held>>>>;
 
 /// Enters the room, where no other lease on the same lock may be valid.

@@ -15,7 +15,7 @@ pub struct Played {
     pub kept: Vec<(u64, Vec<Event>)>,
     /// Family of the scenario: the folder of its file. Empty if there is none.
     pub family: String,
-    /// What selects the case alone on the command line.
+    /// Argument of `run` and `replay` that selects this case and no other.
     pub selector: String,
 }
 

@@ -42,7 +42,7 @@ fn stories(played: &Played, out: &Path, is_told: impl Fn(&&PropertyResult) -> bo
     let mut text = String::new();
     for found in result.properties.iter().filter(is_told) {
         let Some((seed, violation)) = &found.first else { continue };
-        if let Some((_, events)) = played.kept.iter().find(|(kept, _)| kept == seed) {
+        if let Some(events) = played.history(*seed) {
             let history = out.join(result.history_file(*seed)).display().to_string();
             let again =
                 replay_command(&result.case, &played.selector, result.engine, *seed, &history);
