@@ -144,7 +144,7 @@ fn entering_without_keys_prints_advice() {
           time after the replies
         - until [..] s, the last command of L1 to each node: GET to A by [..] s
 
-  blame   none: no assumption broke, the client is wrong
+  blame   none: a worker’s lock client is wrong, or a worker was stopped before it entered
   replay  redlock-sim check OUT/serve/base.serve.0.jsonl.gz
 "#]]
     );

@@ -155,11 +155,12 @@ fn of_quantity(
     if let Some(bounds) = expected {
         let wanted = quantity.written(bounds);
         if let Some(seed) = tally.unmeasured {
-            let missing = runs - measured;
             failing_seed = Some(seed);
-            failures.push(format!(
-                "expected {wanted}, not measured by {missing} of {runs} seeds, the first is {seed}"
-            ));
+            let seeds = match runs - measured {
+                1 => format!("seed {seed}"),
+                missing => format!("{missing} of {runs} seeds, the first is {seed}"),
+            };
+            failures.push(format!("expected {wanted}, not measured by {seeds}"));
         }
         let ends = figures.map(|it| [(it.min, it.min_seed), (it.max, it.max_seed)]);
         let mut outside: Vec<(u64, u64)> = ends.into_iter().flatten().collect();

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use rustls::crypto::ring;
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
@@ -50,8 +50,9 @@ impl Settings {
             Some(verifier) => builder.with_client_cert_verifier(verifier),
             None => builder.with_no_client_auth(),
         };
-        let key = PrivateKeyDer::from_pem_file(&self.key).map_err(io::Error::other)?;
-        let chain = certificates(&self.certificate)?;
+        let chain = certificates("tls-cert-file", &self.certificate)?;
+        let key = PrivateKeyDer::from_pem_file(&self.key)
+            .map_err(|error| unusable("tls-key-file", &self.key, &error))?;
         let config = builder.with_single_cert(chain, key).map_err(io::Error::other)?;
         Ok(Arc::new(config))
     }
@@ -62,7 +63,7 @@ impl Settings {
             return Ok(None);
         }
         let mut roots = RootCertStore::empty();
-        for certificate in certificates(&self.authority)? {
+        for certificate in certificates("tls-ca-cert-file", &self.authority)? {
             roots.add(certificate).map_err(io::Error::other)?;
         }
         let provider = Arc::new(ring::default_provider());
@@ -75,7 +76,31 @@ impl Settings {
     }
 }
 
-fn certificates(file: &str) -> io::Result<Vec<CertificateDer<'static>>> {
-    let read = CertificateDer::pem_file_iter(file).map_err(io::Error::other)?;
-    read.collect::<Result<_, _>>().map_err(io::Error::other)
+fn certificates(option: &str, file: &str) -> io::Result<Vec<CertificateDer<'static>>> {
+    let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect);
+    read.map_err(|error| unusable(option, file, &error))
+}
+
+/// Returns the error for an option whose file cannot be used.
+fn unusable(option: &str, file: &str, error: &pem::Error) -> io::Error {
+    io::Error::other(match file {
+        "" => format!("`{option}` is not given"),
+        file => format!("`{option}`: {file}: {error}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_names_the_option_and_the_file() {
+        let load = |certificate: &str| {
+            let certificate = certificate.to_owned();
+            let clients = String::from("no");
+            Settings { certificate, clients, ..Settings::default() }.load().unwrap_err().to_string()
+        };
+        assert_eq!(load(""), "`tls-cert-file` is not given");
+        assert!(load("none.crt").starts_with("`tls-cert-file`: none.crt: "));
+    }
 }

@@ -27,11 +27,7 @@ pub(crate) fn violation_block(
     let timeline = Timeline::new(&case.scenario, events);
     let story = story::of_violation(&timeline, property, violation);
     let blame = match violation.blamed.names(&case.scenario).join(" + ") {
-        none if none == "none" => {
-            let of_settings =
-                if story::is_of_settings(property) { " or its settings are" } else { " is" };
-            format!("none: no assumption broke, the client{of_settings} wrong")
-        }
+        none if none == "none" => format!("none: {}", story::at_fault(&timeline, property)),
         blame => blame,
     };
 

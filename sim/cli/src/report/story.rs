@@ -228,21 +228,27 @@ fn first_ttl(timeline: &Timeline<'_>, attempt: &Attempt) -> String {
 
 /// Returns true if settings can violate the property: a TTL shorter than a round trip prevents every
 /// grant.
-pub(super) const fn is_of_settings(property: Property) -> bool {
+const fn is_of_settings(property: Property) -> bool {
     matches!(property, Property::DeadlockFree | Property::FaultTolerant)
+}
+
+/// Returns what is wrong if no assumption is to blame.
+pub(super) fn at_fault(timeline: &Timeline<'_>, property: Property) -> &'static str {
+    if timeline.is_served() {
+        // A worker's own pauses are not seen from outside.
+        "a worker’s lock client is wrong, or a worker was stopped before it entered"
+    } else if is_of_settings(property) {
+        "the lock client or its settings are wrong"
+    } else {
+        "the lock client is wrong"
+    }
 }
 
 fn therefore(timeline: &Timeline<'_>, property: Property, violation: &Violation) -> String {
     if violation.blamed.is_none() {
-        return String::from(if timeline.is_served() {
-            // A worker's own pauses are not seen from outside.
-            "No fault of the scenario explains it: a worker’s lock client is wrong, or a worker was \
-             stopped before it entered."
-        } else if is_of_settings(property) {
-            "No broken assumption explains it: the lock client or its settings are wrong."
-        } else {
-            "No broken assumption explains it: the lock client is wrong."
-        });
+        let broken =
+            if timeline.is_served() { "fault of the scenario" } else { "broken assumption" };
+        return format!("No {broken} explains it: {}.", at_fault(timeline, property));
     }
     let names = violation.blamed.names(timeline.scenario);
     let broken: Vec<String> = violation
