@@ -73,7 +73,7 @@ impl Link {
 
     /// Returns true if the node owes an answer beyond the node timeout. A command that was written
     /// late, because other commands were ahead, has the node timeout from when it was written.
-    pub(super) fn is_stuck(&self, now: BootInstant) -> bool {
+    pub(crate) fn is_stuck(&self, now: BootInstant) -> bool {
         let is_late = |at: BootInstant| at.after(self.config.node_timeout) <= now;
         let oldest = self.pipeline.front();
         oldest.is_some_and(|oldest| oldest.overdue && oldest.written_at.is_none_or(is_late))

@@ -161,6 +161,13 @@ impl Lock {
         looks
     }
 
+    /// Handles that `node` takes commands again.
+    pub(crate) fn answers_again(&mut self, node: NodeIndex, now: BootInstant) {
+        if let Some(listening) = self.heeds() {
+            listening.answers_again(node, now);
+        }
+    }
+
     /// Handles the end of the connection to `node`.
     pub(crate) fn connection_lost(&mut self, node: NodeIndex, now: BootInstant) {
         self.doubt_absence(node);

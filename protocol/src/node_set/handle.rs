@@ -83,6 +83,7 @@ impl NodeSet {
         self.touched.insert(node);
         let known = self.open.contains(node).then(|| self.links[node.get()].memory_from());
         let had_lost_again = self.links[node.get()].has_lost_again();
+        let was_stuck = self.links[node.get()].is_stuck(now);
         let changed = self.links[node.get()].handle_reply(epoch, reply, now, &mut self.notes);
         self.look_for_connections();
         self.route(now);
@@ -98,6 +99,9 @@ impl NodeSet {
             // The node does not push a change by this connection itself, and forgets that the
             // connection wants to hear of the next one.
             self.key_changed(node, resource, by, now);
+        }
+        if was_stuck && self.open.contains(node) && !self.links[node.get()].is_stuck(now) {
+            self.answers_again(node, now);
         }
         if !self.links[node.get()].has_command() {
             self.note_idle(node);

@@ -93,6 +93,19 @@ impl NodeSet {
         }
     }
 
+    /// Tells the uses that wait: `node` owed an answer for too long and has given it, so it takes
+    /// commands again.
+    #[cold]
+    pub(super) fn answers_again(&mut self, node: NodeIndex, now: BootInstant) {
+        for lock in self.listening() {
+            if let Some(machine) = self.lock_mut(lock) {
+                machine.answers_again(node, now);
+            }
+            self.carry(lock, now);
+            self.route(now);
+        }
+    }
+
     /// Believes `node` again that it pushes: it has just done so.
     pub(super) fn note_push(&mut self, node: NodeIndex) {
         if !self.mute.contains(node) {

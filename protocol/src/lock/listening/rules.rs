@@ -322,10 +322,23 @@ impl Listening {
 
     /// Handles the opening of a connection to `node`.
     pub(in crate::lock) fn connection_opened(&mut self, node: NodeIndex, now: BootInstant) {
-        self.away.remove(node);
         self.mute.remove(node);
+        self.is_back(node, now);
+    }
+
+    /// Handles that `node` owed an answer for too long and has given it. If it was asked in spite of
+    /// that, there is no news: a node that is always too slow must not be polled.
+    pub(in crate::lock) fn answers_again(&mut self, node: NodeIndex, now: BootInstant) {
+        if self.away.contains(node) {
+            self.is_back(node, now);
+        }
+    }
+
+    /// Handles that `node` takes commands again.
+    fn is_back(&mut self, node: NodeIndex, now: BootInstant) {
+        self.away.remove(node);
         if self.lacks_nodes {
-            // Connections open too rarely for this to become a poll.
+            // A node comes back too rarely for this to become a poll.
             self.hear_news(now);
         }
         if self.awake.is_none() && (self.is_contended || !self.lacks_nodes) {

@@ -259,6 +259,44 @@ fn a_node_that_is_back_is_asked_soon_however_long_the_wait_was() {
     assert!(world.now.since(begun) <= 2 * WINDOW, "{:?}", world.now.since(begun));
 }
 
+/// Begins an acquisition of which no SET is answered in time, and its second attempt when it is due:
+/// that one asks no node.
+fn stuck() -> (World, LockId) {
+    let mut world = World::warm(5);
+    let config = config(&world);
+    let lock = world.acquire(config, 1);
+    world.events();
+    while !is_due(&mut world) {
+        world.pass(ms(1));
+    }
+    world.begin(lock, 2);
+    assert!(!is_due(&mut world));
+    (world, lock)
+}
+
+#[test]
+fn nodes_that_answer_again_are_asked_soon() {
+    let (mut world, _) = stuck();
+    world.answer_all();
+    world.pass(2 * WINDOW);
+    assert!(is_due(&mut world));
+}
+
+#[test]
+fn nodes_that_are_always_too_slow_are_not_polled() {
+    let (mut world, lock) = stuck();
+    let begun = world.now;
+    for _ in 0..20 {
+        world.pass(ms(60));
+        world.answer_all();
+        while !is_due(&mut world) {
+            world.pass(ms(1));
+        }
+        world.begin(lock, 2);
+    }
+    assert!(world.now.since(begun) > ms(5_000), "{:?}", world.now.since(begun));
+}
+
 #[test]
 fn too_few_nodes_are_waited_for_and_not_asked() {
     let mut world = World::warm(5);
