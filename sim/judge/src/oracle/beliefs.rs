@@ -171,6 +171,12 @@ impl Beliefs {
         self.open.iter().find(|it| it.id == id && it.live).map(|it| it.until_ns)
     }
 
+    /// Returns the deadline of the lease of `id` on its clock; `None` if it was not delivered or has
+    /// ended.
+    pub(super) fn deadline_ns(&self, id: AttemptId) -> Option<u64> {
+        self.open.iter().find(|it| it.id == id).map(|it| it.deadline_ns)
+    }
+
     /// Returns the leases that are believed at `at_ns`, the current time.
     pub(super) fn believed(&self, at_ns: u64) -> impl Iterator<Item = Believed> + '_ {
         let live = self.open.iter().filter(move |it| it.live && it.until_ns > at_ns);

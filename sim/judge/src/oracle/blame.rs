@@ -18,7 +18,8 @@
 //!   clock lost between T1 (of the attempt or of the extension on which the deadline is based) and the
 //!   key's end. Nodes drop the part of a millisecond at the key's timing. If `g + l` is within the
 //!   drift that the lease allows for, less that part, the key outlives the belief, so the client is
-//!   wrong. Otherwise each of the two that exceeds the allowance alone is to blame, or both if only
+//!   wrong. So it is if the belief outlives the key by clocks that are right, and by more than a
+//!   millisecond. Otherwise each of the two that exceeds the allowance alone is to blame, or both if only
 //!   their sum exceeds it. (The node is timed from the SET and not from T1, because what its clock does
 //!   before the SET does not shorten the key.) The node's clock is that of its master when the key
 //!   ended. If the key expired earlier than its last extension had promised, the node forgot that
@@ -50,9 +51,9 @@
 
 use super::facts::Facts;
 use super::ground::{MS_NS, NEVER, exceeds, since};
-use super::leases::{Attempt, Basis, KeyLife};
+use super::leases::{Attempt, KeyLife};
 use super::verdict::{Blame, Blamed, Judgement, Violation};
-use crate::history::{AttemptId, HostId, KeyEnd, NodeId, NodeIds, Writer};
+use crate::history::{AttemptId, KeyEnd, NodeId, NodeIds, Writer};
 
 /// Returns the blame for an overlap of the beliefs of two leases.
 pub(super) fn of_leases(facts: &Facts, one: AttemptId, other: AttemptId) -> Blamed {
@@ -131,13 +132,12 @@ fn of_node(facts: &Facts, one: AttemptId, other: AttemptId, node: NodeId) -> Bla
     let Some((cause, by)) = key.end.filter(|_| made_way) else {
         return Blamed::NONE;
     };
-    let client = facts.setting.client_host(first.client);
     match cause {
         KeyEnd::Command if by == Writer::Operator => Blamed::just(Blame::Operator),
         KeyEnd::Command => Blamed::NONE,
         KeyEnd::Evicted | KeyEnd::FailedOver | KeyEnd::Flushed | KeyEnd::Restarted => {
             match outlived(facts, (first, attempt), key, facts.leases.key(second, node)) {
-                Some(key) => of_expiry(&attempt.basis, &key, client),
+                Some(key) => of_expiry(facts, (first, attempt), &key),
                 None if quarantine_ended_early(facts, second, node) => {
                     Blamed::just(Blame::Clock(facts.setting.client_host(second.client)))
                 }
@@ -147,7 +147,7 @@ fn of_node(facts: &Facts, one: AttemptId, other: AttemptId, node: NodeId) -> Bla
         KeyEnd::Expired if key.expiry_wall_ms < key.promised_wall_ms => {
             Blamed::just(Blame::Amnesia(node.first_host()))
         }
-        KeyEnd::Expired => of_expiry(&attempt.basis, key, client),
+        KeyEnd::Expired => of_expiry(facts, (first, attempt), key),
     }
 }
 
@@ -193,7 +193,11 @@ fn outlived(
     Some(KeyLife { ended_ns: facts.now_ns, ended_local_ns, node_gained_ns, ..*key })
 }
 
-fn of_expiry(basis: &Basis, key: &KeyLife, client: HostId) -> Blamed {
+fn of_expiry(facts: &Facts, (id, attempt): (AttemptId, &Attempt), key: &KeyLife) -> Blamed {
+    if is_outlived_by_belief(facts, (id, attempt), key) {
+        return Blamed::NONE;
+    }
+    let basis = &attempt.basis;
     let rounded_ns = key.timed_wall_ns % MS_NS;
     let allowed_ns = i64::try_from(basis.drift_ns.saturating_sub(rounded_ns)).unwrap_or(i64::MAX);
     let lease_ns = since(basis.t1_local_ns, key.ended_local_ns);
@@ -208,9 +212,27 @@ fn of_expiry(basis: &Basis, key: &KeyLife, client: HostId) -> Blamed {
         blamed.add(Blame::Clock(key.ended_on));
     }
     if lost_ns > allowed_ns || neither_alone {
-        blamed.add(Blame::Clock(client));
+        blamed.add(Blame::Clock(facts.setting.client_host(id.client)));
     }
     blamed
+}
+
+/// Returns true if the belief in the lease lasts longer than its key by clocks that are right, and by
+/// more than the part of a millisecond that a node drops.
+fn is_outlived_by_belief(
+    facts: &Facts,
+    (id, attempt): (AttemptId, &Attempt),
+    key: &KeyLife,
+) -> bool {
+    let basis = &attempt.basis;
+    if key.timed_ns < basis.began_ns {
+        return false;
+    }
+    let deadline_ns = facts.beliefs.deadline_ns(id).unwrap_or(attempt.deadline_local_ns);
+    let believed_ns = deadline_ns.saturating_sub(basis.t1_local_ns);
+    let ttl_ns = key.expiry_wall_ms.saturating_mul(MS_NS).saturating_sub(key.timed_wall_ns);
+    let lives_ns = (key.timed_ns - basis.began_ns).saturating_add(ttl_ns);
+    believed_ns > lives_ns.saturating_add(MS_NS)
 }
 
 /// Returns the blame for a section or a write of one lease while another lease was live, given that

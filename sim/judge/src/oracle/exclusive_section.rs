@@ -69,15 +69,13 @@ impl ExclusiveSection {
         while let Some(&id) = self.inside.first() {
             self.left(facts, id);
         }
-        match self.overlaps.first() {
-            Some(overlap) => {
-                let (one, other) = (overlap.first, overlap.second);
-                let blamed = self.blamed(facts, one, other).unwrap_or_default();
-                Judgement::Violated(overlap.violation(facts.leases.in_order(one, other), blamed))
-            }
-            None if self.seen => Judgement::Holds,
-            None => Judgement::Vacuous,
+        let mut found = if self.seen { Judgement::Holds } else { Judgement::Vacuous };
+        for overlap in self.overlaps.iter() {
+            let (one, other) = (overlap.first, overlap.second);
+            let blamed = self.blamed(facts, one, other).unwrap_or_default();
+            found.violated(overlap.violation(facts.leases.in_order(one, other), blamed));
         }
+        found
     }
 }
 

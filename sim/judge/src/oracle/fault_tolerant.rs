@@ -42,8 +42,8 @@ impl FaultTolerant {
 
     /// Judges the first settlement of an attempt.
     pub(super) fn settled(&mut self, facts: &Facts, id: AttemptId, outcome: Settlement) {
-        let Some(attempt) = facts.leases.get(id).filter(|_| !self.0.is_violated()) else { return };
-        self.0 = Judgement::Holds;
+        let Some(attempt) = facts.leases.get(id).filter(|_| !self.0.is_final()) else { return };
+        self.0.held();
         let blamed = match outcome {
             Settlement::Cancelled => return,
             Settlement::Granted => has_waited_for_more(facts, id, attempt).then_some(Blamed::NONE),
@@ -58,9 +58,6 @@ impl FaultTolerant {
     /// Returns the judgement of a finished run.
     pub(super) fn judge(&mut self, facts: &Facts) -> Judgement {
         for client in facts.setting.client_ids() {
-            if self.0.is_violated() {
-                break;
-            }
             let Some(id) = facts.leases.newest(client) else { continue };
             let attempt = facts.leases.get(id).filter(|it| !it.settled && it.began_ns != NEVER);
             let Some(attempt) = attempt else { continue };
@@ -74,7 +71,7 @@ impl FaultTolerant {
     fn violated(&mut self, facts: &Facts, id: AttemptId, attempt: &Attempt, blamed: Blamed) {
         let found = Violation::of_one(id, facts.now_ns, blamed);
         let from_ns = attempt.began_ns.min(facts.now_ns);
-        self.0 = Judgement::Violated(Violation { from_ns, ..found });
+        self.0.violated(Violation { from_ns, ..found });
     }
 }
 

@@ -58,7 +58,7 @@ impl FencedOrder {
 
     /// Judges the token of a lease that was delivered.
     pub(super) fn delivered(&mut self, facts: &Facts, id: AttemptId, token: FencingToken) {
-        if token == FencingToken::NONE || self.found.is_violated() {
+        if token == FencingToken::NONE || self.found.is_final() {
             return;
         }
         let Some(attempt) = facts.leases.get(id) else { return };
@@ -67,8 +67,7 @@ impl FencedOrder {
         self.found.held();
         if let Some(other) = self.fenced.iter().find(|other| other.contradicts(&lease)) {
             let pair = facts.leases.in_order(other.id, id);
-            let found = Violation::of_two(pair, facts.now_ns, Blamed::NONE);
-            self.found = Judgement::Violated(found);
+            self.found.violated(Violation::of_two(pair, facts.now_ns, Blamed::NONE));
         }
         self.fenced.push(lease);
     }
@@ -96,9 +95,9 @@ impl FencedOrder {
             self.largest = self.largest.max(Some((token, by)));
             overtaken.map(|it| it.1)
         };
-        if let Some(other) = before.filter(|_| !self.found.is_violated()) {
+        if let Some(other) = before.filter(|_| !self.found.is_final()) {
             let pair = facts.leases.in_order(other, by);
-            self.found = Judgement::Violated(Violation::of_two(pair, facts.now_ns, blame(pair)));
+            self.found.violated(Violation::of_two(pair, facts.now_ns, blame(pair)));
         }
     }
 

@@ -7,12 +7,10 @@ use super::verdict::Judgement;
 
 /// Returns the judgement of a finished run.
 pub(super) fn judge(facts: &Facts) -> Judgement {
-    match facts.beliefs.overlaps().first() {
-        Some(overlap) => {
-            let pair = facts.leases.in_order(overlap.first, overlap.second);
-            Judgement::Violated(overlap.violation(pair, overlap.blamed))
-        }
-        None if facts.beliefs.seen() => Judgement::Holds,
-        None => Judgement::Vacuous,
+    let mut found = if facts.beliefs.seen() { Judgement::Holds } else { Judgement::Vacuous };
+    for overlap in facts.beliefs.overlaps().iter() {
+        let pair = facts.leases.in_order(overlap.first, overlap.second);
+        found.violated(overlap.violation(pair, overlap.blamed));
     }
+    found
 }

@@ -37,10 +37,9 @@ impl NoLostUpdate {
             self.found.held();
             let since = self.versions.iter().rev().take_while(|it| it.0 > read);
             let lost = since.map(|it| it.1).find(|&writer| writer != by);
-            if let Some(writer) = lost.filter(|_| !self.found.is_violated()) {
+            if let Some(writer) = lost.filter(|_| !self.found.is_final()) {
                 let pair = facts.leases.in_order(writer, by);
-                let found = Violation::of_two(pair, facts.now_ns, blame(pair));
-                self.found = Judgement::Violated(found);
+                self.found.violated(Violation::of_two(pair, facts.now_ns, blame(pair)));
             }
         }
         self.versions.push((version, by));

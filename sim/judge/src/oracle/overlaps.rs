@@ -3,7 +3,7 @@
 use super::verdict::{Blamed, Violation};
 use crate::history::AttemptId;
 
-/// Maximum number of overlaps kept. The first is reported; the others only contribute their blame.
+/// Maximum number of overlaps kept.
 const MOST: usize = 64;
 
 const OPEN: u64 = u64::MAX;
@@ -96,9 +96,9 @@ impl Overlaps {
         self.0.iter_mut().for_each(|it| it.to_ns = it.to_ns.min(at_ns));
     }
 
-    /// Returns the first overlap that lasts longer than an instant.
-    pub(super) fn first(&self) -> Option<&Overlap> {
-        self.0.iter().find(|it| it.to_ns > it.from_ns)
+    /// Iterates over the overlaps that last longer than an instant.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Overlap> {
+        self.0.iter().filter(|it| it.to_ns > it.from_ns)
     }
 
     /// Returns the first overlap of these two attempts that lasts longer than an instant.
@@ -106,6 +106,6 @@ impl Overlaps {
         let same = |it: &&Overlap| {
             (it.first, it.second) == (one, other) || (it.first, it.second) == (other, one)
         };
-        self.0.iter().filter(same).find(|it| it.to_ns > it.from_ns)
+        self.iter().find(same)
     }
 }

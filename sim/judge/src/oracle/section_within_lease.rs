@@ -74,10 +74,12 @@ impl SectionWithinLease {
             if from_ns >= to_ns {
                 continue;
             }
-            if !self.found.is_violated() {
+            if self.exposed != Some(id) && !self.found.is_final() {
                 let blamed = blame::of_exposure(facts, id, from_ns);
-                self.found = Judgement::Violated(Violation::of_one(id, from_ns, blamed));
-                self.exposed = Some(id);
+                if !self.found.is_violated() || blamed.is_none() {
+                    self.found.violated(Violation::of_one(id, from_ns, blamed));
+                    self.exposed = Some(id);
+                }
             }
             if let Judgement::Violated(found) = &mut self.found
                 && self.exposed == Some(id)

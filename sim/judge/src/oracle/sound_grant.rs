@@ -170,13 +170,12 @@ impl SoundGrant {
         self.0
     }
 
-    /// Records the first violation: by the lease of `id`, whose attempt or extension began at
-    /// `began_ns_of` it.
+    /// Records a violation by the lease of `id`, whose attempt or extension began at `began_ns_of` it.
     fn violated(&mut self, facts: &Facts, id: AttemptId, began_ns_of: impl Fn(&Attempt) -> u64) {
-        if !self.0.is_violated() {
+        if !self.0.is_final() {
             let began_ns = facts.leases.get(id).map_or(NEVER, began_ns_of);
             let blamed = facts.mismatched(id.client, facts.setting.members(id.client), began_ns);
-            self.0 = Judgement::Violated(Violation::of_one(id, facts.now_ns, blamed));
+            self.0.violated(Violation::of_one(id, facts.now_ns, blamed));
         }
     }
 }

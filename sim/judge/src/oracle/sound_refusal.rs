@@ -97,7 +97,8 @@ impl SoundRefusal {
     /// Returns the judgement of a finished run.
     pub(super) fn judge(&mut self, facts: &Facts) -> Judgement {
         // A majority of one list can be refused for keys that are no majority of another list.
-        let is_excused = self.grant_or_excuse_seen || self.has_faults;
+        // A cause that explains a wrong refusal explains that nobody was granted, too.
+        let is_excused = self.grant_or_excuse_seen || self.has_faults || self.found.is_violated();
         let must_be_granted = !is_excused && facts.setting.has_one_membership();
         if let Some(id) = self.told.filter(|_| must_be_granted) {
             self.violated(facts, id, Blamed::NONE);

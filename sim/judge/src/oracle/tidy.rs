@@ -132,11 +132,7 @@ impl Tidy {
 
     fn check(&mut self, facts: &Facts, node: NodeId) {
         let due_ns = self.due_ns[node];
-        let is_earlier = match self.found {
-            Judgement::Violated(found) => due_ns < found.from_ns,
-            _ => true,
-        };
-        if due_ns < facts.now_ns && is_earlier {
+        if due_ns < facts.now_ns && !self.found.is_final() {
             let (first, to_ns) = (self.whose[node], facts.now_ns);
             let mut blamed = self.forgetful(node);
             let finished_ns = facts.leases.get(first).map_or(NEVER, |it| it.finished_ns);
@@ -151,7 +147,7 @@ impl Tidy {
             let second = None;
             let found =
                 Violation { from_ns: due_ns, to_ns, first, second, node: Some(node), blamed };
-            self.found = Judgement::Violated(found);
+            self.found.violated(found);
         }
     }
 }

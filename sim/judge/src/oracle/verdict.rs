@@ -119,7 +119,8 @@ impl TryFrom<Vec<Blame>> for Blamed {
     }
 }
 
-/// First violation of a property in a run.
+/// Violation of a property in a run: the first that no broken assumption explains, or else the first.
+/// An assumption that explains one violation must not hide a wrong client at another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Violation {
@@ -162,20 +163,25 @@ pub enum Judgement {
     Vacuous,
     /// The engine cannot record the events that the property is about.
     Unjudged,
-    /// The property was violated; holds the first violation.
+    /// The property was violated.
     Violated(Violation),
 }
 
 impl Judgement {
-    /// Returns true if the property was violated. The first violation is kept.
+    /// Returns true if the property was violated.
     #[must_use]
     pub const fn is_violated(&self) -> bool {
         matches!(self, Self::Violated(_))
     }
 
-    /// Records a violation, unless there was one before.
+    /// Returns true if no later violation is reported instead of the one that was found.
+    pub(super) fn is_final(&self) -> bool {
+        matches!(self, Self::Violated(found) if found.blamed.is_none())
+    }
+
+    /// Records a violation, unless an earlier one is reported: see [`Violation`].
     pub(super) fn violated(&mut self, found: Violation) {
-        if !self.is_violated() {
+        if !self.is_violated() || found.blamed.is_none() && !self.is_final() {
             *self = Self::Violated(found);
         }
     }

@@ -265,11 +265,41 @@ fn attempts_command_blames_the_client_and_an_operators_does_not() {
 }
 
 #[test]
+fn a_violation_that_is_explained_hides_no_wrong_client() {
+    let blame = |third_also_wrong: bool| {
+        let mut tale = Tale::new();
+        tale.acquires(C1, "ABC").at(1_000).ends_key(C1, "C", KeyEnd::Command, Writer::Operator);
+        tale.at(1_100).acquires(C2, "CDE").at(1_200);
+        if third_also_wrong {
+            tale.ends_key(C2, "D", KeyEnd::Command, Writer::Attempt(C1));
+            tale.at(1_300).acquires(C3, "D").at(20_000);
+        }
+        tale.blame(MutualExclusion)
+    };
+    assert_eq!(blame(false), ["operator"]);
+    assert_eq!(blame(true), ["none"]);
+}
+
+#[test]
 fn a_masters_clock_that_jumped_is_blamed() {
     let mut tale = Tale::new();
     tale.acquires(C1, "ABC").at(1_000).steps(C, ClockKind::Wall, 10_000);
     tale.at(1_101).expires(C1, "C").at(1_200).acquires(C2, "CDE").at(20_000);
     assert_eq!(tale.blame(MutualExclusion), ["clock(C)"]);
+}
+
+#[test]
+fn a_masters_clock_is_not_blamed_for_a_belief_that_is_too_long_by_itself() {
+    let blame = |too_long_ms: u64| {
+        let mut tale = Tale::new();
+        tale.runs_at(C, ClockKind::Wall, 100_000_000).begins(C1).sets(C1, "ABC");
+        let deadline_ns = tale.deadline_ns(C1) + too_long_ms * MS;
+        tale.decides(C1, "ABC").delivers_until(C1, deadline_ns, 0);
+        tale.at(9_092).expires(C1, "C").at(9_100).acquires(C2, "CDE").at(20_000);
+        tale.blame(MutualExclusion)
+    };
+    assert_eq!(blame(0), ["clock(C)"]);
+    assert_eq!(blame(200), ["none"]);
 }
 
 #[test]

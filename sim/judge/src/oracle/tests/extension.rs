@@ -274,12 +274,12 @@ fn client_is_timed_from_t1_of_its_last_extension() {
         if ms < 5_000 {
             steps(tale.at(ms));
             tale.at(5_000).extends(C1, "ABC");
+            let until_ns = tale.extended_until_ns(C1);
+            tale.prolongs(C1, until_ns + 1_000 * MS);
         } else {
             tale.at(5_000).extends(C1, "ABC").at(ms);
             steps(&mut tale);
         }
-        let until_ns = tale.extended_until_ns(C1);
-        tale.prolongs(C1, until_ns + 1_000 * MS);
         tale.at(15_002).expires(C1, "ABC").at(15_100).acquires(C2, "ABC");
         tale.at(30_000).blame(MutualExclusion)
     };
