@@ -48,6 +48,32 @@ fn a_known_defect_is_found_and_its_small_scenario_is_red() {
 }
 
 #[test]
+fn findings_of_earlier_explorations_stay() {
+    let folder = folder("earlier");
+    let explore = ["explore", "--subject", "redlock-quorum-2", "--plans", "100"];
+    let found = || -> Vec<(PathBuf, String)> {
+        let files = fs::read_dir(folder.join("reports/found")).unwrap();
+        let mut paths: Vec<PathBuf> = files.map(|it| it.unwrap().path()).collect();
+        paths.sort();
+        paths.into_iter().map(|it| (it.clone(), fs::read_to_string(it).unwrap())).collect()
+    };
+    redlock_sim(&folder, "2", &explore).code(1);
+    let first = found();
+    redlock_sim(&folder, "2", &explore).code(1);
+    assert_eq!(found(), first, "the same findings again");
+    first.iter().for_each(|(path, _)| fs::write(path, "earlier").unwrap());
+    redlock_sim(&folder, "2", &explore).code(1);
+    let both = found();
+    assert_eq!(both.len(), 2 * first.len());
+    for (path, text) in first {
+        assert_eq!(fs::read_to_string(&path).unwrap(), "earlier");
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let second = fs::read_to_string(path.with_file_name(format!("{name}-2.toml"))).unwrap();
+        assert_eq!(second, text.replacen(&name, &format!("{name}-2"), 1));
+    }
+}
+
+#[test]
 fn a_plan_is_played_again_by_its_number() {
     let folder = folder("again");
     let explore = |arguments: &[&str]| {
@@ -186,7 +212,7 @@ fn a_time_limit_ends_the_exploration() {
 fn a_finding_stays_if_its_smaller_form_cannot_be_stored() {
     let folder = folder("half");
     let found = folder.join("reports/found/mutual-exclusion-none.toml");
-    fs::create_dir_all(found.with_extension("toml.part")).unwrap();
+    fs::create_dir_all(found.with_file_name("mutual-exclusion-none-2.toml.part")).unwrap();
     fs::write(&found, "earlier").unwrap();
     let explore = ["explore", "--subject", "redlock-quorum-2", "--plans", "600"];
     let output = redlock_sim(&folder, "2", &explore).code(2);

@@ -68,7 +68,7 @@ impl Tally {
         match self.hashes.last() {
             Some(largest) if self.hashes.len() == HASHES => {
                 let density = (HASHES - 1) as f64 / *largest as f64;
-                (density * u64::MAX as f64) as u64
+                ((density * u64::MAX as f64) as u64).min(self.plans)
             }
             _ => self.hashes.len() as u64,
         }
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn the_number_of_distinct_histories_is_about_right() {
         let choices = Choices::new(5);
-        let mut tally = Tally::default();
+        let mut tally = Tally { plans: 40_000, ..Tally::default() };
         for repeat in 0..40_000_u32 {
             let choice = Choice { repeat: repeat % 20_000, ..Choice::of(Label::Delay, 0) };
             tally.keep_hash(choices.bits(choice));

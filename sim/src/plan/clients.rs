@@ -72,7 +72,7 @@ impl Plan {
         let settings = Settings {
             nodes,
             ttl,
-            drift: terms::drift(scenario.lock.drift).of(ttl),
+            drift: terms::drift(scenario.lock.drift),
             node_timeout: scenario.lock.node_timeout.duration(),
             retry: terms::retry(scenario.lock.retry),
             extensions_max: scenario.lock.extensions_max,

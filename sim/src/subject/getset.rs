@@ -244,7 +244,7 @@ fn written_in(token: &Token) -> u64 {
 mod tests {
     use core::time::Duration;
 
-    use redlock_protocol::RetryDelay;
+    use redlock_protocol::{Drift, RetryDelay};
 
     use super::*;
     use crate::subject::UNNUMBERED;
@@ -261,7 +261,7 @@ mod tests {
         let mut client = GetSetClient::new(Settings {
             nodes: 5,
             ttl: ms(10_000),
-            drift: ms(102),
+            drift: Drift::default(),
             node_timeout: ms(50),
             retry: RetryDelay { first: ms(5), longest: ms(5), ..RetryDelay::default() },
             extensions_max: 1,

@@ -8,7 +8,7 @@ pub use client::PolicyClient;
 
 use core::time::Duration;
 
-use redlock_protocol::RetryDelay;
+use redlock_protocol::{Drift, RetryDelay};
 
 use lock_judge::history::ClockKind;
 
@@ -250,7 +250,7 @@ pub struct Settings {
     /// Time to live of the keys.
     pub ttl: Duration,
     /// Drift allowance that is subtracted from a lease.
-    pub drift: Duration,
+    pub drift: Drift,
     /// Longest wait for one node.
     pub node_timeout: Duration,
     /// Delay between attempts.

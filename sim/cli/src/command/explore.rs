@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use self::figures::Baseline;
-use self::found::{Kept, folder, keep_smallest, store};
+use self::found::{Folder, Kept, keep_smallest};
 use super::arguments::Explore;
 use super::exit::{Exit, Stop};
 use super::progress;
@@ -37,7 +37,7 @@ pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
     let baseline = arguments.baseline.as_deref().map(Baseline::read).transpose()?;
     let plan = baseline.as_ref().map_or_else(|| planned(arguments), |it| Ok(it.plan.clone()))?;
     let part = part(arguments)?;
-    let folder = folder(&arguments.out)?;
+    let folder = Folder::open(&arguments.out)?;
     let stop = stop_signal::install()?;
     if let Some(limit) = arguments.limit {
         stop_signal::after(limit.duration());
@@ -71,7 +71,7 @@ pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
             emit("found", || json!({ "finding": finding.name(), "plan": found.number }));
             let again = command_of(frame, *seed, found.number);
             bar.suspend(|| say(format_args!("FOUND  plan {}: {finding}\n  {again}", found.number)));
-            if let Err(error) = store(&folder, finding, found) {
+            if let Err(error) = folder.store(finding, found) {
                 *unwritten.lock().expect("no thread panics here") = Some(error);
                 stop_signal::request();
             }
@@ -80,7 +80,7 @@ pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
     let (tally, found) = exploration.explore();
     bar.finish_and_clear();
     if let Some(error) = unwritten.into_inner().expect("no thread panics here") {
-        return Err(Stop::unwritable(&folder, &error));
+        return Err(Stop::unwritable(&folder.path, &error));
     }
     let is_interrupted = stop_signal::was_interrupted();
     if let Some(part) = part {
@@ -88,7 +88,10 @@ pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
         return store_part(out, part, &plan, (tally, found), !is_interrupted);
     }
     let least = if is_interrupted { Exit::Inconclusive } else { Exit::Met };
-    let exit = report(&arguments.out, &plan, (&tally, found, baseline), least)?;
+    if is_interrupted {
+        say("stopped before the end");
+    }
+    let exit = report((&arguments.out, &folder), &plan, (&tally, found, baseline), least)?;
     if let (Some(path), false) = (&arguments.figures, is_interrupted) {
         figures::write(path, &plan, &tally.figures)?;
     }
@@ -165,17 +168,16 @@ pub(super) fn merge(out: &Path, shards: &[Shard], least: Exit) -> Result<Exit, S
     }
     let drawn = |number| Found { number, plan: draw::plan(&plan.frame, plan.seed, number) };
     let found = found.into_iter().map(|(it, number)| (it, drawn(number))).collect();
-    report(out, &plan, (&sum, found, None), least)
+    report((out, &Folder::open(out)?), &plan, (&sum, found, None), least)
 }
 
 /// Shrinks the findings, and writes and prints the sums. The exit code is `least` or worse.
 fn report(
-    out: &Path,
+    (out, folder): (&Path, &Folder),
     plan: &Plan,
     (tally, found, baseline): (&Tally, BTreeMap<Finding, Found>, Option<Baseline>),
     least: Exit,
 ) -> Result<Exit, Stop> {
-    let folder = folder(out)?;
     let changes = baseline.as_ref().map(|it| it.changes(&tally.figures)).unwrap_or_default();
     let has = |wanted: Finding| found.contains_key(&wanted);
     let exit = match () {
@@ -185,8 +187,8 @@ fn report(
         () => Exit::Met,
     };
     let exit = exit.max(least);
-    let kept = keep_smallest(&folder, plan.frame.engine, found)
-        .map_err(|it| Stop::unwritable(&folder, &it))?;
+    let kept = keep_smallest(folder, plan.frame.engine, found)
+        .map_err(|it| Stop::unwritable(&folder.path, &it))?;
     tell(plan, tally, &kept);
     if let Some(baseline) = baseline {
         baseline.tell(&changes);

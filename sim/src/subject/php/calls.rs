@@ -57,7 +57,7 @@ impl PhpClient {
     /// Decides the attempt after every instance has answered; `now` is T2.
     fn decide(&mut self, now: Now) {
         let ttl_ns = nanos(self.settings.ttl);
-        let drift_ns = nanos(self.settings.drift);
+        let drift_ns = nanos(self.settings.drift.of(self.settings.ttl));
         self.deadline_ns = (self.t1_ns + ttl_ns).saturating_sub(drift_ns);
         let left_ns = self.deadline_ns.saturating_sub(now.lease_ns);
         if 2 * self.agreed.len() >= self.quorum_doubled() && left_ns > 0 {

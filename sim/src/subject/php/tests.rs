@@ -1,7 +1,7 @@
 //! The steps of the class, call by call.
 
 use lock_judge::history::ClientId;
-use redlock_protocol::RetryDelay;
+use redlock_protocol::{Drift, RetryDelay};
 
 use super::*;
 use crate::subject::{CommandKind, UNNUMBERED};
@@ -23,7 +23,7 @@ impl Bench {
         let settings = Settings {
             nodes,
             ttl: ms(10_000),
-            drift: ms(102),
+            drift: Drift::default(),
             node_timeout: ms(50),
             retry: RetryDelay { first: ms(5), longest: ms(5), ..RetryDelay::default() },
             extensions_max: 1,

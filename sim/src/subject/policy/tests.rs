@@ -3,7 +3,7 @@
 mod extension;
 
 use lock_judge::history::{AttemptId, ClientId, FencingToken, NodeId, Settlement};
-use redlock_protocol::{NodeMask, RetryDelay, Token};
+use redlock_protocol::{Drift, NodeMask, RetryDelay, Token};
 
 use super::*;
 use crate::subject::{
@@ -26,7 +26,7 @@ impl Bench {
         let Some(Kind::Policy(policy)) = kind(name) else { panic!("{name} is no policy") };
         let ms = Duration::from_millis;
         let retry = RetryDelay { first: ms(5), longest: ms(5), ..RetryDelay::default() };
-        let (ttl, drift, node_timeout) = (ms(TTL_MS), ms(102), ms(50));
+        let (ttl, drift, node_timeout) = (ms(TTL_MS), Drift::default(), ms(50));
         let (extensions_max, plain_extensions) = (2, false);
         let settings = Settings {
             nodes: 5,

@@ -2,7 +2,8 @@
 //! same.
 
 use core::fmt;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
@@ -15,19 +16,68 @@ use redlock_sim::search::{Engine, replay_checked};
 use super::super::exit::Stop;
 use crate::report::Staged;
 
-/// Creates the folder of the findings.
-pub(super) fn folder(out: &Path) -> Result<PathBuf, Stop> {
-    let folder = out.join("found");
-    fs::create_dir_all(&folder).map_err(|error| Stop::unwritable(&folder, &error))?;
-    Ok(folder)
+/// The folder of the findings.
+pub(super) struct Folder {
+    pub(super) path: PathBuf,
+    /// Names of the files of earlier explorations: none of them is overwritten.
+    earlier: BTreeSet<OsString>,
 }
 
-/// Stores the plan of a finding as it is, in case the process does not live to shrink it.
-pub(super) fn store(folder: &Path, finding: &Finding, found: &Found) -> io::Result<PathBuf> {
-    let name = finding.name();
-    let path = folder.join(format!("{name}.toml"));
-    Staged::write_one(&path, &text(&found.plan, &name, finding, &[]))?;
-    Ok(path)
+impl Folder {
+    /// Creates the folder in `out`, unless there is one.
+    pub(super) fn open(out: &Path) -> Result<Self, Stop> {
+        let path = out.join("found");
+        let names = || -> io::Result<BTreeSet<OsString>> {
+            fs::create_dir_all(&path)?;
+            fs::read_dir(&path)?.map(|entry| Ok(entry?.file_name())).collect()
+        };
+        match names() {
+            Ok(earlier) => Ok(Self { path, earlier }),
+            Err(error) => Err(Stop::unwritable(&path, &error)),
+        }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.path.join(format!("{name}.toml"))
+    }
+
+    fn is_earlier(&self, name: &str) -> bool {
+        self.earlier.contains(OsStr::new(&format!("{name}.toml")))
+    }
+
+    /// Returns the names of the earlier files about `finding`, and the first that is free.
+    fn names(&self, finding: &Finding) -> (Vec<String>, String) {
+        let first = finding.name();
+        let mut names = (2..).map(|number| format!("{first}-{number}"));
+        let (mut taken, mut name) = (Vec::new(), first.clone());
+        while self.is_earlier(&name) {
+            taken.push(name);
+            name = names.next().expect("numbers do not end");
+        }
+        (taken, name)
+    }
+
+    /// Stores the plan of a finding as it is, in case the process does not live to shrink it.
+    pub(super) fn store(&self, finding: &Finding, found: &Found) -> io::Result<()> {
+        let (_, name) = self.names(finding);
+        Staged::write_one(&self.file(&name), &text(&found.plan, &name, finding, &[]))
+    }
+
+    /// Replaces the stored plan of a finding by `text_of` its name, or by the earlier file that says
+    /// the same. Returns the file.
+    fn replace(&self, finding: &Finding, text_of: impl Fn(&str) -> String) -> io::Result<PathBuf> {
+        let (taken, name) = self.names(finding);
+        let says_the_same = |it: &&String| {
+            fs::read_to_string(self.file(it)).is_ok_and(|known| known == text_of(it))
+        };
+        let file = self.file(&name);
+        if let Some(known) = taken.iter().find(says_the_same) {
+            fs::remove_file(file)?;
+            return Ok(self.file(known));
+        }
+        Staged::write_one(&file, &text_of(&name))?;
+        Ok(file)
+    }
 }
 
 /// A finding as it is stored: the smallest scenario that shows it.
@@ -62,12 +112,12 @@ impl fmt::Display for Kept {
 
 /// Replaces each stored plan by the smallest scenario that shows the same.
 pub(super) fn keep_smallest(
-    folder: &Path,
+    folder: &Folder,
     engine: Engine,
     found: BTreeMap<Finding, Found>,
 ) -> io::Result<Vec<Kept>> {
     let keep = |(finding, found): (Finding, Found)| {
-        let file = store(folder, &finding, &found)?;
+        folder.store(&finding, &found)?;
         let Shrunk { scenario, candidates } = quietly(|| shrink(&found.plan, engine, &finding));
         let seed = scenario.run.seeds.0.start;
         let run = || replay_checked(&case(&scenario), engine, seed).ok();
@@ -79,7 +129,7 @@ pub(super) fn keep_smallest(
             }
             Ok(None) | Err(_) => (Vec::new(), 0),
         };
-        Staged::write_one(&file, &text(&scenario, &finding.name(), &finding, &others))?;
+        let file = folder.replace(&finding, |name| text(&scenario, name, &finding, &others))?;
         let (clients, faults) = (scenario.clients.len(), scenario.faults.len());
         let number = found.number;
         Ok(Kept { finding, number, file, seed, clients, faults, events, candidates })

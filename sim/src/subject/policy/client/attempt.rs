@@ -1,5 +1,7 @@
 //! One attempt of a policy client: the nodes asked, the meaning of the replies, the outcome.
 
+use core::time::Duration;
+
 use lock_judge::history::{FencingToken, Id, NodeId, Settlement};
 use lock_judge::ids::IdVec;
 use redlock_protocol::{NodeIndex, NodeMask, Token};
@@ -162,8 +164,9 @@ impl PolicyClient {
 
     /// Returns the deadline of a lease whose keys live for at least `ttl_ns` from `from_ns`.
     pub(in crate::subject::policy) fn deadline_from(&self, from_ns: u64, ttl_ns: u64) -> u64 {
-        let drift_ns = if self.policy.gives_up_drift { nanos(self.settings.drift) } else { 0 };
-        (from_ns + ttl_ns).saturating_sub(drift_ns)
+        let ttl = Duration::from_nanos(ttl_ns);
+        let given_up = self.policy.gives_up_drift.then(|| nanos(self.settings.drift.of(ttl)));
+        (from_ns + ttl_ns).saturating_sub(given_up.unwrap_or_default())
     }
 
     pub(in crate::subject::policy) fn fail(

@@ -19,6 +19,16 @@ fn a_strict_extension_takes_a_majority_and_counts_from_its_t1() {
 }
 
 #[test]
+fn an_extension_gives_up_the_drift_of_its_own_ttl() {
+    let mut bench = Bench::granted("redlock-literal");
+    bench.now_ms = 5_000;
+    assert_eq!(bench.client.extend(2 * TTL_MS * MS, bench.now()), Ok(()));
+    bench.answer_each(0..3, EXTEND, ReplyValue::Integer(1));
+    let (_, deadline_ns) = bench.extended().unwrap().unwrap();
+    assert_eq!(deadline_ns, (5_000 + 2 * TTL_MS - 202) * MS);
+}
+
+#[test]
 fn a_failed_extension_leaves_the_lease_as_it_was() {
     let mut bench = Bench::granted("redlock-literal");
     bench.now_ms = 5_000;
