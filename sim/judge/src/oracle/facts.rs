@@ -139,8 +139,10 @@ impl Facts {
             .any(|it| it < timeout_ns && self.by_clock_of(client, it) >= timeout_ns)
     }
 
-    /// Returns the amnesia of those of `nodes` that restarted behind a proxy, so that `client` may have
-    /// taken the answer to another command for that to one which it wrote from `at_ns` on.
+    /// Returns the amnesia of those of `nodes` whose answers may have misled `client` about a command
+    /// that it wrote from `at_ns` on: the node restarted behind a proxy, so that the client took the
+    /// answer to another command for that one; or a failover that the client was not told of had
+    /// replaced the master that answered.
     pub(super) fn mismatched(&self, client: ClientId, nodes: NodeIds, at_ns: u64) -> Blamed {
         let heal_ns = self.setting.heal_ns;
         let mut blamed = Blamed::NONE;

@@ -15,9 +15,11 @@
 //! If the node's process ends meanwhile, the client does not hear of it, and requests on that
 //! connection are lost.
 
+mod connection;
 mod cuts;
 mod links;
 
+use self::connection::{Connection, OPEN};
 use self::cuts::{Aftermath, Cut, Nodes, Severed};
 use self::links::{patience_ns, round_trips_ns};
 use super::ground::NEVER;
@@ -70,50 +72,6 @@ impl Paths {
         if self.cuts[client][node] > 0 { NEVER } else { self.since_ns[client][node] }
     }
 }
-
-/// State of a client's connection to a node, derived from the history.
-#[derive(Clone, Copy, Debug)]
-struct Connection {
-    /// The last command that was written; `None` if none was.
-    last: Option<CommandId>,
-    /// Time of the answer to the last command; [`NEVER`] if it has not come.
-    answered_ns: u64,
-    /// Time from which the client may have closed the connection; [`NEVER`] if it awaits no answer.
-    let_go_ns: u64,
-    /// End of the last period in which the connection may have been closed; 0 if there was none.
-    dialled_ns: u64,
-    /// Time at which the connection was last lost, plus one; 0 if it never was.
-    lost_ns: u64,
-    /// Time of the first answer after a silent partition to a command that was written after its
-    /// beginning: [`NEVER`] until it comes, because the connection may be half open; 0 if there was no
-    /// such partition.
-    works_since_ns: u64,
-    /// The last command before the beginning of the last silent partition; `None` if there is none.
-    last_before_silence: Option<CommandId>,
-    /// Time from which the client may have closed the connection that a silent partition left half
-    /// open; [`NEVER`] if it awaits no answer on that one. `let_go_ns` may be earlier, because of a
-    /// connection that was closed before the partition.
-    half_open_let_go_ns: u64,
-    /// True if requests are lost that go into the half-open connection: a silent partition has cut
-    /// their way, or the node's process ended meanwhile.
-    is_dead: bool,
-    /// Time, plus one, of the last restart behind a proxy that took an answer along; 0 if there was
-    /// none.
-    owes_since: u64,
-}
-
-const OPEN: Connection = Connection {
-    last: None,
-    answered_ns: 0,
-    let_go_ns: NEVER,
-    dialled_ns: 0,
-    lost_ns: 0,
-    works_since_ns: 0,
-    last_before_silence: None,
-    half_open_let_go_ns: NEVER,
-    is_dead: false,
-    owes_since: 0,
-};
 
 /// Reachability of each node for each client.
 #[derive(Clone, Debug)]
@@ -290,7 +248,8 @@ impl Reach {
 
     /// Returns true if `client` may have sent what it wrote from `at_ns` on over a connection of
     /// which a proxy hides that `node` restarted and owes an answer for ever: the next answer
-    /// matches no command. The client has noticed that `heal_ns` after the restart.
+    /// matches no command. The client has noticed that `heal_ns` after the restart. Or to a master
+    /// that a failover had replaced.
     pub(super) fn may_be_mismatched(
         &self,
         client: ClientId,
@@ -298,8 +257,8 @@ impl Reach {
         at_ns: u64,
         heal_ns: u64,
     ) -> bool {
-        let owes_since = self.connections[client][node].owes_since;
-        owes_since != 0 && at_ns < owes_since.saturating_add(heal_ns)
+        let Connection { owes_since, outdated_until_ns, .. } = self.connections[client][node];
+        owes_since != 0 && at_ns < owes_since.saturating_add(heal_ns) || at_ns < outdated_until_ns
     }
 
     pub(super) fn node_down(&mut self, node: NodeId) {
@@ -341,6 +300,9 @@ impl Reach {
                     Severed::Closed | Severed::ClosedThroughout => {
                         self.lost_connection(client, node, at_ns);
                     }
+                    Severed::Outdated => {
+                        self.connections[client][node].outdated_until_ns = NEVER;
+                    }
                     Severed::HalfOpen => {
                         let connection = &mut self.connections[client][node];
                         connection.works_since_ns = NEVER;
@@ -365,9 +327,15 @@ impl Reach {
         };
         let over_ns = at_ns.saturating_add(felt_ns);
         let cut = *cut;
-        if cut.connections == Severed::ClosedThroughout {
+        let is_outdated = cut.connections == Severed::Outdated;
+        if is_outdated || cut.connections == Severed::ClosedThroughout {
             for (client, nodes) in cut.either_way.iter() {
-                nodes.iter().for_each(|node| self.lost_connection(client, node, at_ns));
+                for node in nodes.iter() {
+                    self.lost_connection(client, node, at_ns);
+                    if is_outdated {
+                        self.connections[client][node].outdated_until_ns = at_ns;
+                    }
+                }
             }
         }
         self.either_way.heal(&cut.either_way, over_ns);

@@ -4,7 +4,7 @@ use super::super::ground::NEVER;
 use super::super::setting::Setting;
 use crate::history::{HostIds, NodeIds};
 use crate::ids::PerClient;
-use crate::scenario::{Delay, FaultKind, HostNames, Lost, Message, Partition, Scenario};
+use crate::scenario::{Delay, Failover, FaultKind, HostNames, Lost, Message, Partition, Scenario};
 
 /// Set of nodes for each client.
 pub(super) type Nodes = PerClient<NodeIds>;
@@ -32,6 +32,9 @@ pub(super) enum Severed {
     ClosedThroughout,
     /// Perhaps, and no end knows.
     HalfOpen,
+    /// No, but they lead to a master that a failover has replaced: its answers say nothing about the
+    /// node.
+    Outdated,
 }
 
 /// Time for which a fault has an effect after its end.
@@ -71,7 +74,11 @@ impl Cut {
             FaultKind::MemoryFull(it) => {
                 Self::new(NOBODY, all_clients(&it.host), Severed::No, sync)
             }
-            // Histories have deaths, stalls and failovers of nodes, and stops of clients, as events
+            FaultKind::Failover(it) => {
+                let misled = misled(scenario, setting, it);
+                Self::new(misled, misled, Severed::Outdated, Aftermath::Fixed(0))
+            }
+            // Histories have deaths and stalls of nodes, failovers that everybody is told of, and stops of clients, as events
             // of their own. The rest keeps no message back.
             FaultKind::Attach(_)
             | FaultKind::ClockJump(_)
@@ -79,7 +86,6 @@ impl Cut {
             | FaultKind::ClockSlew(_)
             | FaultKind::Delete(_)
             | FaultKind::Evict(_)
-            | FaultKind::Failover(_)
             | FaultKind::Flush(_)
             | FaultKind::Kill(_)
             | FaultKind::Pause(_)
@@ -128,6 +134,17 @@ impl Cut {
         let cut = Self { either_way, requests, connections, aftermath, began_ns: NEVER };
         (either_way != NOBODY).then_some(cut)
     }
+}
+
+/// Returns, for each client that is not told of the failover, the node that it has another master of.
+fn misled(scenario: &Scenario, setting: &Setting, failover: &Failover) -> Nodes {
+    let Some(told) = &failover.told else { return NOBODY };
+    let told: HostIds = told.iter().filter_map(|name| scenario.host_named(name)).collect();
+    let node: NodeIds = scenario.node_named(&failover.node).into_iter().collect();
+    Nodes::from_fn(|client| {
+        let is_told = told.contains(setting.client_host(client));
+        if is_told { NodeIds::EMPTY } else { node }
+    })
 }
 
 /// Returns the union of two sets of paths.

@@ -2,7 +2,7 @@
 
 use super::extension::c1_holds;
 use super::tale::{C1, C1_AGAIN, C2, MS, Tale, host, node};
-use crate::history::{Answer, AttemptId, ClockKind, EventKind, KeyEnd, OpKind, Writer};
+use crate::history::{Answer, AttemptId, ClockKind, EventKind, FaultId, KeyEnd, OpKind, Writer};
 use crate::oracle::Judgement;
 use crate::scenario::Property::SoundGrant;
 use crate::scenario::{RestartGuard, Span};
@@ -275,4 +275,17 @@ fn other_clients_may_write_a_set_to_a_node_that_owes_an_answer() {
     let look = (tale.begins(C1).writes(C1, 'A', OpKind::Set), C1, 'A', OpKind::Set);
     tale.at(90).begins(C1_AGAIN).writes(C1_AGAIN, 'A', OpKind::Set);
     assert_eq!(tale.at(200).hears(look, Answer::No).finds(SoundGrant), Judgement::Vacuous);
+}
+
+#[test]
+fn a_vote_of_a_master_that_a_failover_replaced_is_amnesia() {
+    let judged = |told: &str| {
+        let mut tale = Tale::new();
+        tale.with_fault(&format!("failover = {{ node = 'C', to = 'C', told = ['{told}'] }}"));
+        tale.tell(EventKind::FaultBegan { fault: FaultId(0) });
+        tale.at(100).begins(C1).sets(C1, "AB").at(200).decides(C1, "ABC");
+        tale.blame(SoundGrant)
+    };
+    assert_eq!(judged("c2"), ["amnesia(C)"]);
+    assert_eq!(judged("c1"), ["none"]);
 }
