@@ -85,7 +85,8 @@ pub struct NodeReport {
     pub clock_offset_us: Option<i64>,
     /// Round trip of the slowest query.
     pub round_trip: Duration,
-    /// Commands of the lock that the server refused, each with the server's error.
+    /// Commands of the lock that the server refused, each with the server's error; of commands with
+    /// the same error the first.
     pub refused: Vec<(&'static str, Arc<str>)>,
     /// Error of the server, if it has no canary.
     pub canary_refused: Option<Arc<str>>,

@@ -139,7 +139,11 @@ async fn interview(driver: &Driver, node: NodeIndex) -> Result<NodeReport, DialE
     Ok(report)
 }
 
-/// Tries the commands that the lock needs.
+/// Tries the commands that the lock needs, and those that its scripts call.
+///
+/// The scripts do nothing unless the key has the value of this inspection, which another one may
+/// have replaced. The commands that they call are therefore tried by themselves: the rights to a
+/// command do not depend on the key's value.
 async fn try_commands(
     interview: &mut ProbeConnection<'_>,
     report: &mut NodeReport,
@@ -149,32 +153,63 @@ async fn try_commands(
     if interview.driver.environment().fill_random(&mut bytes).is_err() {
         return Ok(());
     }
-    // A server that was never asked to release does not know this script by its hash.
-    let release = if form == Form::EvalSha { Form::Eval } else { form };
     let (resource, token) = (ResourceId(0), Token::from_bytes(bytes));
     let extend = Op::Extend { resource, token, ttl: PROBE_TTL, plain: false };
     let tried = [
         ("SET", Op::Set { resource, token, ttl: PROBE_TTL }, Form::SetNx),
         ("EVAL", extend, Form::Eval),
         ("EVALSHA", extend, Form::EvalSha),
-        ("the release", Op::Release { resource, token }, release),
     ];
     for (name, op, form) in tried {
-        let encode = |outgoing: &mut BytesMut| resp::encode(outgoing, &op, PROBE_KEY, form);
-        if let (Answer::Error(text), ..) = interview.ask(encode).await? {
-            // This error is about the probe key: the user may run the command, on other keys.
-            let of_key = text.starts_with("NOPERM") && text.contains("permissions to access");
-            // The release falls back on scripts, which are tried above.
-            let optional = matches!(form, Form::Delex | Form::Delifeq);
-            if !of_key && !optional {
-                report.refused.push((name, text));
-            }
+        try_command(interview, report, name, |out| resp::encode(out, &op, PROBE_KEY, form)).await?;
+    }
+    let ttl_ms = PROBE_TTL.as_millis().to_string();
+    let called: [(_, &[&[u8]]); 3] = [
+        ("GET", &[b"GET", PROBE_KEY]),
+        ("PTTL", &[b"PTTL", PROBE_KEY]),
+        ("PEXPIRE", &[b"PEXPIRE", PROBE_KEY, ttl_ms.as_bytes()]),
+    ];
+    for (name, question) in called {
+        try_command(interview, report, name, |out| resp::write(out, question)).await?;
+    }
+    let release = Op::Release { resource, token };
+    // The command of newer servers is optional: a script can replace it.
+    let is_native = matches!(form, Form::Delex | Form::Delifeq);
+    if is_native {
+        let native = |out: &mut BytesMut| resp::encode(out, &release, PROBE_KEY, form);
+        if !matches!(interview.ask(native).await?.0, Answer::Error(_)) {
+            return Ok(());
+        }
+    }
+    // A server that was never asked to release does not know this script by its hash.
+    let script = |out: &mut BytesMut| resp::encode(out, &release, PROBE_KEY, Form::Eval);
+    try_command(interview, report, "the release", script).await?;
+    try_command(interview, report, "DEL", |out| resp::write(out, &[b"DEL", PROBE_KEY])).await
+}
+
+/// Reports an error of the server to a command, each text once.
+async fn try_command(
+    interview: &mut ProbeConnection<'_>,
+    report: &mut NodeReport,
+    name: &'static str,
+    question: impl FnOnce(&mut BytesMut),
+) -> Result<(), DialError> {
+    if let (Answer::Error(text), ..) = interview.ask(question).await? {
+        // The user may run the command on other keys than the probe key.
+        let is_known = report.refused.iter().any(|(_, known)| *known == text);
+        if !is_of_key(&text) && !is_known {
+            report.refused.push((name, text));
         }
     }
     Ok(())
 }
 
 fn read_info(report: &mut NodeReport, info: &[u8], asked: BootInstant, answered: BootInstant) {
+/// Returns true if the user may not use the key of the refused command, whatever the command.
+pub(super) fn is_of_key(error: &str) -> bool {
+    error.starts_with("NOPERM") && error.contains("permissions to access")
+}
+
     let text = |name: &str| {
         let value = field(info, name.as_bytes())?;
         Some(String::from_utf8_lossy(value).into_owned())

@@ -282,6 +282,7 @@ impl Node {
                 self.tells_a_change = true;
                 b":1\r\n".to_vec()
             }
+            "PEXPIRE" => b":0\r\n".to_vec(),
             "CONFIG" => b"-ERR unknown command\r\n".to_vec(),
             other => panic!("the client does not say {other}"),
         }

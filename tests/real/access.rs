@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redlock_client::{AcquireErrorKind, Redlock, Released};
+use redlock_client::{AcquireErrorKind, Inspection, Redlock, Released, Severity};
 
 use crate::fleet::{Fleet, SOON, TTL, patient};
 use crate::server::Server;
@@ -14,6 +14,8 @@ pub(crate) const TESTS: &[Test] = &[
     on_tokio!(a_wrong_password_is_named_and_not_shown),
     on_tokio!(the_rights_that_the_manual_asks_for_are_enough),
     on_tokio!(each_of_the_rights_that_the_manual_asks_for_is_needed),
+    on_tokio!(inspection_names_each_missing_right),
+    on_tokio!(concurrent_inspections_name_a_missing_right),
     on_tokio!(inspection_names_the_tests_that_it_has_no_right_to),
     on_tokio!(a_name_outside_of_the_users_keys_is_refused),
     on_tokio!(a_database_keeps_the_keys),
@@ -104,6 +106,50 @@ async fn inspection_names_the_tests_that_it_has_no_right_to() {
     }
 }
 
+/// Returns the rights of the manual without `right`.
+fn rights_without(right: &str) -> String {
+    let others = RIGHTS.split_whitespace().filter(|&it| it != right);
+    others.collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the commands that an inspection reports as refused, as errors.
+fn refused(inspection: &Inspection) -> Vec<&str> {
+    let errors = inspection.findings.iter().filter(|it| it.severity == Severity::Error);
+    errors.map(|it| it.text.as_str()).filter(|text| text.contains(" refused ")).collect()
+}
+
+async fn inspection_names_each_missing_right() {
+    let server = Server::start(&[]);
+    for right in ["set", "get", "del", "pttl", "pexpire", "eval", "evalsha"] {
+        let rights = rights_without(&format!("+{right}"));
+        server.ask::<()>(&format!("ACL SETUSER locker reset on >secret ~lock:* {rights}"));
+        let inspection = client(url_of(&server, "locker:secret")).inspect().await;
+        let errors = refused(&inspection);
+        let named = format!("'{right}' command");
+        assert!(errors.iter().any(|it| it.contains(&named)), "without {right}: {errors:?}");
+        let remedy = "Grant the user the rights of docs/operations.md.";
+        assert!(errors.iter().all(|it| it.ends_with(remedy)), "without {right}: {errors:?}");
+    }
+}
+
+/// The key of the tests is the same for all inspections.
+async fn concurrent_inspections_name_a_missing_right() {
+    let server = Server::start(&[]);
+    for right in ["del", "pexpire"] {
+        let rights = rights_without(&format!("+{right}"));
+        server.ask::<()>(&format!("ACL SETUSER locker reset on >secret ~lock:* {rights}"));
+        let clients: Vec<_> = (0..8).map(|_| client(url_of(&server, "locker:secret"))).collect();
+        let inspect = |redlock: Redlock| async move { redlock.inspect().await };
+        let inspecting: Vec<_> = clients.into_iter().map(|it| tokio::spawn(inspect(it))).collect();
+        for inspection in inspecting {
+            let inspection = inspection.await.unwrap();
+            let named = format!("'{right}' command");
+            let is_named = refused(&inspection).iter().any(|it| it.contains(&named));
+            assert!(is_named, "without {right}: {inspection}");
+        }
+    }
+}
+
 async fn each_of_the_rights_that_the_manual_asks_for_is_needed() {
     let server = Server::start(&[]);
     // The client works without these rights, but with less: it knows less about the data set, sends
@@ -112,8 +158,7 @@ async fn each_of_the_rights_that_the_manual_asks_for_is_needed() {
         ["+time", "+client|tracking", "+client|caching", "+script|load", "+client|setname"];
     let rights = RIGHTS.split(' ').filter(|right| right.starts_with('+'));
     for right in rights {
-        let others = RIGHTS.replace(&format!("{right} "), "");
-        let others = others.strip_suffix(right).unwrap_or(&others).trim_end();
+        let others = rights_without(right);
         server.ask::<()>(&format!("ACL SETUSER locker reset on >secret ~lock:* {others}"));
         server.ask::<()>("SCRIPT FLUSH");
         server.ask::<()>("FLUSHALL");

@@ -1,5 +1,7 @@
 //! Texts of findings about errors of a server, each with the remedy.
 
+use crate::inspect::probe::is_of_key;
+
 /// Returns the text about a node without a report.
 pub(super) fn unreachable(name: &str, error: &str) -> String {
     if error.starts_with("NOAUTH") {
@@ -33,7 +35,7 @@ pub(super) fn no_canary(name: &str, error: &str) -> String {
 
 /// Returns the text about a node that refused a command of the test of its pushes.
 pub(super) fn not_tested(name: &str, error: &str) -> String {
-    if error.starts_with("NOPERM") {
+    if is_of_key(error) {
         return format!(
             "{name} was not tested for pushes, full memory and a disk that cannot be written, because this user \
              may not use the key redlock-client:inspect. Grant the user the rights of docs/operations.md."
@@ -50,15 +52,26 @@ pub(super) fn with_remedy(error: &str) -> String {
 fn remedy(error: &str) -> &'static str {
     match error.split(' ').next() {
         Some("MISCONF") => "Mend the disk that the server cannot write.",
-        Some("NOPERM") => "Grant the user the rights of docs/operations.md.",
+        Some("NOPERM") => GRANT,
+        Some("NOREPLICAS") => {
+            "Connect the replicas that the server waits for, or set min-replicas-to-write 0."
+        }
         Some("OOM") => "Give the server more memory (maxmemory), or use it for locks alone.",
+        _ if is_of_script(error) => GRANT,
         _ => "Remove the cause of this error.",
     }
 }
 
+/// Returns true if a script may not call one of its commands, as of version 7.2 on, and before.
+fn is_of_script(error: &str) -> bool {
+    error.contains("ACL failure in script") || error.contains("can't run this command")
+}
+
+const GRANT: &str = "Grant the user the rights of docs/operations.md.";
+
 /// Returns true if the server cannot write, whoever asks.
 fn is_unable(error: &str) -> bool {
-    error.starts_with("OOM") || error.starts_with("MISCONF")
+    ["OOM", "MISCONF", "NOREPLICAS"].iter().any(|it| error.starts_with(it))
 }
 
 /// Returns true if the text begins like an error of a server, with a word in capitals.
@@ -101,6 +114,33 @@ mod tests {
             [no_canary("a", "NOPERM x"), not_tested("a", "NOPERM x"), with_remedy("NOPERM x")]
         {
             assert!(text.ends_with(" Grant the user the rights of docs/operations.md."), "{text}");
+        }
+        for in_script in [
+            "ERR ACL failure in script: User x has no permissions to run the 'get' command",
+            "ERR The user executing the script can't run this command or subcommand",
+        ] {
+            assert!(with_remedy(in_script).ends_with(GRANT));
+        }
+    }
+
+    #[test]
+    fn a_server_without_its_replicas_is_unable_whoever_asks() {
+        let error = "NOREPLICAS Not enough good replicas to write.";
+        for text in [no_canary("a", error), not_tested("a", error), with_remedy(error)] {
+            assert!(text.ends_with(" or set min-replicas-to-write 0."), "{text}");
+            assert!(!text.contains("this user") && !text.contains(".."), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_missing_right_to_a_command_is_no_missing_right_to_the_key() {
+        let of_command = "NOPERM this user has no permissions to run the 'del' command";
+        assert!(not_tested("a", of_command).contains("run the 'del' command"));
+        for of_key in [
+            "NOPERM this user has no permissions to access one of the keys used as arguments",
+            "NOPERM No permissions to access a key",
+        ] {
+            assert!(not_tested("a", of_key).contains("may not use the key"));
         }
     }
 }
