@@ -222,7 +222,8 @@ impl Builder {
     /// the canaries of a majority are deleted, these clients cannot lock for that long; nothing worse
     /// happens. A client with a new name and no promise waits only until the canaries of that name
     /// are old enough. `redlock inspect --canary-key NAME` writes them in advance. No lock can have
-    /// this name.
+    /// this name, and the canary cannot have the name `redlock-client:inspect`, of the key that
+    /// [`Redlock::inspect`] sets.
     pub fn canary_key(mut self, name: impl AsRef<[u8]>) -> Self {
         self.canary_key = name.as_ref().to_vec();
         self

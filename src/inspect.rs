@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 
 pub use self::findings::{Finding, Severity};
 pub use self::lock::{Holding, LockInspection, NodeLock, StoredKey};
+pub(crate) use self::probe::PROBE_KEY;
 use self::probe::probe;
 use crate::client::Redlock;
 use crate::driver::Driver;

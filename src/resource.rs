@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 
 use crate::error::OptionError;
+use crate::inspect::PROBE_KEY;
 
 /// Longest name of a resource, in bytes: every command carries it to every node.
 pub const RESOURCE_BYTES_MAX: usize = 4_096;
@@ -34,6 +35,9 @@ impl Resource<'_> {
         }
         if *self.0 == *canary_key {
             return Err(OptionError::ResourceIsCanary);
+        }
+        if *self.0 == *PROBE_KEY {
+            return Err(OptionError::ResourceIsProbe);
         }
         Ok(())
     }

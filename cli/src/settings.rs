@@ -121,7 +121,9 @@ fn key_of(error: &BuildError) -> Option<&'static str> {
         BuildError::DuplicateNode { .. }
         | BuildError::Endpoint { .. }
         | BuildError::TooManyNodes(_) => "nodes",
-        BuildError::Option(OptionError::CanaryKey { .. }) => "canary_key",
+        BuildError::Option(OptionError::CanaryIsProbe | OptionError::CanaryKey { .. }) => {
+            "canary_key"
+        }
         BuildError::Option(OptionError::FleetMaxTtl { .. }) => "fleet_max_ttl",
         BuildError::Option(OptionError::NodeTimeout { .. }) => "node_timeout",
         BuildError::Option(OptionError::Ttl { .. }) => "ttl",

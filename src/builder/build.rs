@@ -9,6 +9,7 @@ use crate::credentials::NodeProvider;
 use crate::driver::Driver;
 use crate::environment::{Endpoint, TokioEnvironment};
 use crate::error::{BuildError, OptionError};
+use crate::inspect::PROBE_KEY;
 use crate::observe::{self, Observers};
 use crate::restart_guard::RestartGuard;
 use crate::settings::Settings;
@@ -52,6 +53,9 @@ impl Builder {
         let (bytes, most) = (self.canary_key.len(), CANARY_KEY_BYTES_MAX);
         if !(1..=most).contains(&bytes) {
             return Err(OptionError::CanaryKey { bytes, most }.into());
+        }
+        if self.canary_key == PROBE_KEY {
+            return Err(OptionError::CanaryIsProbe.into());
         }
         let link = LinkConfig {
             node_timeout: settings.node_timeout,

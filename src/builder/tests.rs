@@ -79,6 +79,8 @@ fn a_canary_needs_a_name_that_a_key_can_have() {
         let refusal = OptionError::CanaryKey { bytes, most: 4_096 };
         assert_eq!(refused(builder().canary_key(vec![b'x'; bytes])), refusal.into());
     }
+    let probe = builder().canary_key("redlock-client:inspect");
+    assert_eq!(refused(probe), OptionError::CanaryIsProbe.into());
     assert!(builder().canary_key("mine").build().is_ok());
 }
 

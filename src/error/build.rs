@@ -55,6 +55,11 @@ pub enum OptionError {
     /// A canary key that is empty or too long.
     #[error("a canary key of {bytes} bytes; one to {most} are allowed")]
     CanaryKey { bytes: usize, most: usize },
+    /// A canary with the name of the key that `Redlock::inspect` sets and deletes.
+    #[error(
+        "the canary has the name of the key that `inspect` sets and deletes: choose another name for it"
+    )]
+    CanaryIsProbe,
     /// A connect timeout out of bounds.
     #[error("a connect timeout of {connect_timeout:?}: must be 1 ms to 1 minute")]
     ConnectTimeout { connect_timeout: Duration },
@@ -104,6 +109,11 @@ pub enum OptionError {
          (`Builder::canary_key`)"
     )]
     ResourceIsCanary,
+    /// A lock with the name of the key that `Redlock::inspect` sets and deletes.
+    #[error(
+        "the resource has the name of the key that `inspect` sets and deletes: choose another name for it"
+    )]
+    ResourceIsProbe,
     /// A name of a lock that is too long.
     #[error("a resource name of {bytes} bytes; at most {most} are allowed")]
     ResourceTooLong { bytes: usize, most: usize },

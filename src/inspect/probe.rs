@@ -15,8 +15,9 @@ use crate::driver::Driver;
 use crate::introduction::{self, field};
 use crate::resp::{self, Form, Frame};
 
-/// Key on which the commands of the lock are tried. It lives for [`PROBE_TTL`].
-pub(super) const PROBE_KEY: &[u8] = b"redlock-client:inspect";
+/// Key on which the commands of the lock are tried. It lives for [`PROBE_TTL`]. Neither a lock nor a
+/// canary can have this name: each inspection deletes the key.
+pub(crate) const PROBE_KEY: &[u8] = b"redlock-client:inspect";
 pub(super) const PROBE_TTL: Duration = Duration::from_millis(500);
 
 /// An owned reply.
@@ -204,12 +205,12 @@ async fn try_command(
     Ok(())
 }
 
-fn read_info(report: &mut NodeReport, info: &[u8], asked: BootInstant, answered: BootInstant) {
 /// Returns true if the user may not use the key of the refused command, whatever the command.
 pub(super) fn is_of_key(error: &str) -> bool {
     error.starts_with("NOPERM") && error.contains("permissions to access")
 }
 
+fn read_info(report: &mut NodeReport, info: &[u8], asked: BootInstant, answered: BootInstant) {
     let text = |name: &str| {
         let value = field(info, name.as_bytes())?;
         Some(String::from_utf8_lossy(value).into_owned())

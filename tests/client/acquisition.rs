@@ -138,6 +138,7 @@ fn options_that_cannot_be_met_are_refused() {
         redlock.acquire("res").attempts(0),
         redlock.acquire(long.as_str()),
         redlock.acquire("redlock-client:canary"),
+        redlock.acquire("redlock-client:inspect"),
     ] {
         assert_eq!(kind(world.block_on(acquire)), AcquireErrorKind::Invalid);
     }
