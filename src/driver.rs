@@ -200,7 +200,7 @@ impl Driver {
         context: &Context<'_>,
     ) -> Option<Option<BootInstant>> {
         self.turn(|state, now| {
-            state.time_out_nodes(now);
+            self.time_out_nodes(state, now);
             state.machine.handle_lock_timeout(now);
             state.waiters.wake_due(now, &mut state.wakes);
             self.pump(state, now);

@@ -66,6 +66,8 @@ pub(crate) struct Link {
     /// attempt.
     jitter: u64,
     next_serial: u32,
+    /// No connection has failed or been lost since the client, or the runtime of its transport, began.
+    is_first: bool,
     owed_releases: OwedReleases,
     eligibility: Eligibility,
     /// Last refusal of the node to introduce itself on this connection; `None` if it has introduced
@@ -89,6 +91,7 @@ impl Link {
             redial_after: REDIAL_FIRST,
             jitter: 0,
             next_serial: 0,
+            is_first: true,
             owed_releases: OwedReleases::default(),
             eligibility: Eligibility::new(config.restart_guard, config.fleet_max_ttl, config.drift),
             refused_at: None,
@@ -112,6 +115,7 @@ impl Link {
             redial_after,
             jitter,
             next_serial,
+            is_first,
             owed_releases: _,
             ref eligibility,
             refused_at,
@@ -121,7 +125,7 @@ impl Link {
         (self.node, self.config, self.state, self.epoch) = (node, config, state, epoch);
         (self.writable, self.reset_wanted, self.written) = (writable, reset_wanted, written);
         (self.redial_after, self.jitter, self.next_serial) = (redial_after, jitter, next_serial);
-        (self.refused_at, self.round_trip) = (refused_at, round_trip);
+        (self.is_first, self.refused_at, self.round_trip) = (is_first, refused_at, round_trip);
         self.eligibility.clone_from(eligibility);
         self.introductions.clone_from(introductions);
         self.pipeline.clear();
@@ -384,17 +388,6 @@ impl Link {
             let key_ttl = owed.until.since(now);
             self.pipeline.push_back(Pending::of_link(id, op, key_ttl, now));
         }
-    }
-
-    fn drop_unwritten(
-        &mut self,
-        place: usize,
-        why: NoAnswer,
-        notes: &mut VecDeque<CommandOutcome>,
-    ) {
-        assert!(place >= self.written, "what was written stays until it is answered");
-        let dropped = self.pipeline.remove(place).expect("the caller found it there");
-        notes.push_back(CommandOutcome { node: self.node, id: dropped.id, outcome: Err(why) });
     }
 }
 

@@ -78,6 +78,7 @@ impl NodeTask {
         self.transport = match epoch {
             None => Transport::None,
             Some(epoch) => {
+                self.driver.dialing(self.node, epoch);
                 let (driver, node) = (Arc::clone(&self.driver), self.node);
                 let dial =
                     Box::pin(

@@ -16,25 +16,6 @@ use super::{Driver, State};
 const LOOK_MAX: Duration = Duration::from_millis(200);
 
 impl State {
-    /// Runs the timer's turn for node timeouts: asks the tasks of overdue nodes to read their
-    /// connections. Times out a node directly if its task is not running, or did not do so within
-    /// [`LOOK_MAX`].
-    pub(super) fn time_out_nodes(&mut self, now: BootInstant) {
-        for node in self.machine.nodes().iter() {
-            if self.machine.node_timeout(node).is_none_or(|at| at > now) {
-                continue;
-            }
-            let entry = &mut self.nodes[node.get()];
-            if entry.task.running && entry.to_look_since.is_none() {
-                entry.to_look_since = Some(now);
-                entry.task.wake(&mut self.wakes);
-            }
-            if self.timeout_of(node).is_some_and(|at| at <= now) {
-                self.machine.handle_node_timeout(node, now);
-            }
-        }
-    }
-
     /// Returns the instant of the next timeout that the timer must handle.
     pub(super) fn next_timeout(&self) -> Option<BootInstant> {
         let nodes = self.machine.nodes().iter().filter_map(|node| self.timeout_of(node));
@@ -51,6 +32,29 @@ impl State {
 
     fn timeout_of(&self, node: NodeIndex) -> Option<BootInstant> {
         let at = self.machine.node_timeout(node)?;
+    /// Runs the timer's turn for node timeouts: asks the tasks of overdue nodes to read their
+    /// connections. Times out a node directly if its task did not do so within [`LOOK_MAX`]. Without
+    /// a task nothing can be heard of the node, and its dial has not begun.
+    pub(super) fn time_out_nodes(&self, state: &mut State, now: BootInstant) {
+        for node in state.machine.nodes().iter() {
+            if state.machine.node_timeout(node).is_none_or(|at| at > now) {
+                continue;
+            }
+            let entry = &mut state.nodes[node.get()];
+            if let Some(epoch) = entry.epoch.filter(|_| !entry.task.running) {
+                self.hear_abandoned(state, node, epoch, now);
+                continue;
+            }
+            if entry.task.running && entry.to_look_since.is_none() {
+                entry.to_look_since = Some(now);
+                entry.task.wake(&mut state.wakes);
+            }
+            if state.timeout_of(node).is_some_and(|at| at <= now) {
+                state.machine.handle_node_timeout(node, now);
+            }
+        }
+    }
+
         let asked = self.nodes[node.get()].to_look_since;
         Some(asked.map_or(at, |since| at.max(since.after(LOOK_MAX))))
     }

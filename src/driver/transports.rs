@@ -89,6 +89,12 @@ impl Driver {
             let entry = &mut state.nodes[node.get()];
             if entry.epoch == Some(epoch) {
                 entry.connected = true;
+    /// Handles the beginning of the dial `epoch` to `node`. It may have been ordered long before, while
+    /// no runtime polled the task.
+    pub(crate) fn dialing(&self, node: NodeIndex, epoch: u32) {
+        self.turn(|state, now| state.machine.handle_dialing(node, epoch, now));
+    }
+
                 entry.pipeline.set_tracked(is_tracked);
                 self.tell(|| Told::Connected { node: node.get() });
             }
@@ -104,17 +110,18 @@ impl Driver {
 
     /// Handles the loss of the connection `epoch` to `node`, or the failure to open it.
     pub(crate) fn closed(&self, node: NodeIndex, epoch: u32, why: Arc<str>) {
-        self.turn(|state, now| self.hear_closed(state, node, epoch, Some(why), now));
+        self.turn(|state, now| self.hear_closed(state, node, epoch, why, now));
     }
 
-    /// Handles the end of the task of `node`, which served the connection `epoch`.
+    /// Handles the end of the task of `node`, which served the connection `epoch`: its runtime has
+    /// ended, or the client has.
     pub(crate) fn node_task_ended(&self, node: NodeIndex, epoch: Option<u32>) {
         self.last_turn(|state, now| {
             let entry = &mut state.nodes[node.get()];
             (entry.task, entry.to_look_since) = (Task::default(), None);
             self.task_ended(state);
             if let Some(epoch) = epoch {
-                self.hear_closed(state, node, epoch, None, now);
+                self.hear_abandoned(state, node, epoch, now);
             }
         });
     }
@@ -248,11 +255,11 @@ impl Driver {
         state: &mut State,
         node: NodeIndex,
         epoch: u32,
-        why: Option<Arc<str>>,
+        why: Arc<str>,
         now: BootInstant,
     ) {
         if state.nodes[node.get()].epoch == Some(epoch) {
-            self.disconnect(state, node, why);
+            self.disconnect(state, node, Some(why));
             state.machine.handle_closed(node, epoch, now);
         }
     }
@@ -264,6 +271,20 @@ impl Driver {
         entry.epoch = None;
         entry.outgoing.clear();
         entry.pipeline.clear();
+    /// Handles the end of the connection `epoch` to `node`, or of its dial, for want of a task.
+    pub(super) fn hear_abandoned(
+        &self,
+        state: &mut State,
+        node: NodeIndex,
+        epoch: u32,
+        now: BootInstant,
+    ) {
+        if state.nodes[node.get()].epoch == Some(epoch) {
+            self.disconnect(state, node, None);
+            state.machine.handle_abandoned(node, epoch, now);
+        }
+    }
+
         let (node, error) = (node.get(), why.as_deref());
         if core::mem::take(&mut entry.connected) {
             self.tell(|| Told::Disconnected { node, error });

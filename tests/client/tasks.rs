@@ -1,6 +1,9 @@
 //! Tasks of the client: their end and their new beginning.
 
-use crate::world::World;
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+
+use crate::world::{SECOND, World};
 
 #[test]
 fn tasks_end_when_the_client_is_gone_and_nothing_is_owed() {
@@ -27,5 +30,25 @@ fn tasks_start_again_after_their_runtime_has_ended() {
     assert_eq!(world.tasks(), 6);
     world.block_on(again.release());
     world.settle();
+    assert_eq!(world.holders("res"), 0);
+}
+
+#[test]
+fn the_first_attempt_on_another_runtime_waits_for_its_connections() {
+    let world = World::new();
+    let redlock = world.client();
+    let lease = world.block_on(redlock.acquire("res")).unwrap();
+    world.block_on(lease.release());
+    world.end_runtime();
+    let lease = world.block_on(redlock.try_acquire("res")).expect("all nodes are up");
+    drop(lease); // its releases are owed when the runtime ends
+    world.end_runtime();
+    let later = world.now() + 3 * SECOND;
+    let is_later = |_: &mut Context<'_>| {
+        if world.now() >= later { Poll::Ready(()) } else { Poll::Pending }
+    };
+    world.block_on(poll_fn(is_later)); // nobody opens connections
+    let lease = world.block_on(redlock.try_acquire("res")).expect("all nodes are up");
+    world.block_on(lease.release());
     assert_eq!(world.holders("res"), 0);
 }

@@ -30,6 +30,8 @@ pub(crate) struct Shared {
     clock: Arc<Clock>,
     nodes: Mutex<BTreeMap<String, Node>>,
     tasks: Mutex<Vec<BoxFuture<'static, ()>>>,
+    /// Tasks that run apart from those of the application.
+    apart: Mutex<Vec<BoxFuture<'static, ()>>>,
     entropy: Mutex<Option<u64>>,
     woken: Arc<Flag>,
 }
@@ -120,11 +122,18 @@ impl World {
     }
 
     pub(crate) fn tasks(&self) -> usize {
-        self.shared.tasks.lock().unwrap().len()
+        self.shared.tasks.lock().unwrap().len() + self.shared.apart.lock().unwrap().len()
     }
 
-    /// Drops all tasks, as the end of the runtime would.
+    /// Drops all tasks.
     pub(crate) fn drop_tasks(&self) {
+        self.end_runtime();
+        let apart = std::mem::take(&mut *self.shared.apart.lock().unwrap());
+        drop(apart);
+    }
+
+    /// Drops the tasks of the application's runtime; the timer goes on.
+    pub(crate) fn end_runtime(&self) {
         let tasks = std::mem::take(&mut *self.shared.tasks.lock().unwrap());
         drop(tasks);
     }
@@ -199,13 +208,14 @@ impl World {
     }
 
     fn step(&self, context: &mut Context<'_>) {
-        // Take the tasks out of the list meanwhile: a task may spawn another one.
-        let mut tasks = std::mem::take(&mut *self.shared.tasks.lock().unwrap());
-        tasks.retain_mut(|task| task.as_mut().poll(context).is_pending());
-        let mut all = self.shared.tasks.lock().unwrap();
-        tasks.append(&mut all);
-        *all = tasks;
-        drop(all);
+        for list in [&self.shared.tasks, &self.shared.apart] {
+            // Take the tasks out of the list meanwhile: a task may spawn another one.
+            let mut tasks = std::mem::take(&mut *list.lock().unwrap());
+            tasks.retain_mut(|task| task.as_mut().poll(context).is_pending());
+            let mut all = list.lock().unwrap();
+            tasks.append(&mut all);
+            *all = tasks;
+        }
         let now = self.now();
         self.each_node(|node| node.step(now, context));
     }
@@ -233,7 +243,8 @@ impl Environment for Shared {
     }
 
     fn spawn_apart(&self, task: BoxFuture<'static, ()>) {
-        self.spawn(task);
+        self.woken.0.store(true, Ordering::Relaxed);
+        self.apart.lock().unwrap().push(task);
     }
 
     fn spawn(&self, task: BoxFuture<'static, ()>) {

@@ -18,6 +18,7 @@ impl Link {
         };
         out.word(state);
         out.maybe_ahead(until);
+        out.flag(self.opens_first());
         out.flag(self.writable);
         out.flag(self.reset_wanted.is_some());
         out.word(self.redial_after.as_nanos() as u64);

@@ -25,8 +25,7 @@ impl Link {
 
     /// Returns true if the link's first connection is still to be opened.
     pub(crate) fn opens_first(&self) -> bool {
-        let opens = !matches!(self.state, State::Open | State::Backoff { .. });
-        self.epoch <= 1 && opens
+        self.is_first && !self.is_open()
     }
 
     /// Returns the time that a connection may take to open.
@@ -38,6 +37,14 @@ impl Link {
     pub(crate) fn connect(&mut self) {
         if self.state == State::Idle {
             self.state = State::DialWanted;
+        }
+    }
+
+    /// Handles the beginning of the dial `epoch`, from which its time counts. Until now the transport
+    /// could not run.
+    pub(crate) fn handle_dialing(&mut self, epoch: u32, now: BootInstant) {
+        if epoch == self.epoch && matches!(self.state, State::Dialing { .. }) {
+            self.state = State::Dialing { since: now };
         }
     }
 
@@ -70,6 +77,24 @@ impl Link {
         if epoch == self.epoch && self.has_transport() {
             self.drop_connection(now, notes);
         }
+    }
+
+    /// Handles the end of the transport of `epoch` by the client's own side: the runtime that it ran
+    /// on has ended. That says nothing about the node, so the next dial is as the first one: without
+    /// a wait, and not before the link is used or a release is owed.
+    pub(crate) fn handle_abandoned(
+        &mut self,
+        epoch: u32,
+        now: BootInstant,
+        notes: &mut VecDeque<CommandOutcome>,
+    ) {
+        if epoch != self.epoch || !self.has_transport() {
+            return;
+        }
+        self.drop_connection(now, notes);
+        let owes = self.owed_releases.len() > 0;
+        self.state = if owes { State::DialWanted } else { State::Idle };
+        (self.redial_after, self.is_first) = (REDIAL_FIRST, true);
     }
 
     pub(super) fn has_transport(&self) -> bool {
@@ -124,7 +149,7 @@ impl Link {
         }
         self.introductions = Introductions::default();
         self.owed_releases.connection_lost();
-        (self.writable, self.refused_at) = (false, None);
+        (self.writable, self.refused_at, self.is_first) = (false, None, false);
         let sooner = spread(self.redial_after / 4, self.jitter, self.epoch);
         self.state = State::Backoff { until: now.after(self.redial_after - sooner) };
         self.redial_after = (self.redial_after * 2).min(REDIAL_LONGEST);

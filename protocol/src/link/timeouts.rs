@@ -113,6 +113,17 @@ impl Link {
             }
         }
     }
+
+    pub(super) fn drop_unwritten(
+        &mut self,
+        place: usize,
+        why: NoAnswer,
+        notes: &mut VecDeque<CommandOutcome>,
+    ) {
+        assert!(place >= self.written, "what was written stays until it is answered");
+        let dropped = self.pipeline.remove(place).expect("the caller found it there");
+        notes.push_back(CommandOutcome { node: self.node, id: dropped.id, outcome: Err(why) });
+    }
 }
 
 /// Returns the earlier of two instants, if there is any.

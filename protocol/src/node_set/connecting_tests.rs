@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::lock::LockConfig;
+use crate::quorum::NodeIndex;
 use crate::testing::{RESOURCE, World, lock_config, ms};
 
 fn open(world: &mut World, config: LockConfig) -> LockId {
@@ -65,6 +66,45 @@ fn a_further_attempt_keeps_its_random_wait() {
         }
     }
     assert!(!world.events().contains(&Event::AttemptDue(lock)));
+}
+
+#[test]
+fn after_the_end_of_the_runtime_the_connections_are_the_first_ones_again() {
+    let mut world = World::warm(3);
+    (0..3).for_each(|node| world.abandon(node));
+    assert!(world.nodes.iter().all(|it| it.dialed.is_none()), "nothing needs a connection");
+    world.pass(ms(1_000));
+    let lock = open(&mut world, lock_config(3));
+    assert_eq!(world.events(), [], "its T1 has not been read");
+    world.accept(0);
+    world.accept(1);
+    assert_eq!(world.events(), [Event::AttemptDue(lock)]);
+}
+
+#[test]
+fn the_time_of_a_dial_counts_from_when_the_transport_begins_it() {
+    let mut world = World::cold(3);
+    let lock = open(&mut world, lock_config(3));
+    world.pass(ms(499));
+    let epoch = world.nodes[0].dialed.expect("it is dialled");
+    world.client.handle_dialing(NodeIndex::new(0), epoch, world.now);
+    world.pass(ms(499));
+    world.accept(0);
+    assert!(world.client.is_open(NodeIndex::new(0)));
+    assert_eq!(world.events(), [Event::AttemptDue(lock)], "it waits no longer than before");
+}
+
+#[test]
+fn a_release_that_is_owed_at_the_end_of_the_runtime_needs_a_connection() {
+    let mut world = World::warm(3);
+    let lock = world.acquire(lock_config(3), 1);
+    world.answer(0);
+    world.release(lock);
+    world.abandon(0);
+    world.accept(0);
+    assert!(world.nodes[0].key.is_some());
+    world.answer_all();
+    assert_eq!(world.nodes[0].key, None);
 }
 
 #[test]

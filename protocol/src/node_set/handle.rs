@@ -7,6 +7,13 @@ use crate::quorum::NodeIndex;
 use crate::time::BootInstant;
 
 impl NodeSet {
+    /// Handles the beginning of the dial of `node` as `epoch`, if it did not begin with the command:
+    /// its time counts from `now`.
+    pub fn handle_dialing(&mut self, node: NodeIndex, epoch: u32, now: BootInstant) {
+        self.advance(now);
+        self.touch(node).handle_dialing(epoch, now);
+    }
+
     /// Handles the opening of the connection to `node` that was dialled as `epoch`.
     pub fn handle_connected(&mut self, node: NodeIndex, epoch: u32, now: BootInstant) {
         self.advance(now);
@@ -64,6 +71,17 @@ impl NodeSet {
         self.advance(now);
         self.touched.insert(node);
         self.links[node.get()].handle_closed(epoch, now, &mut self.notes);
+        self.look_for_connections();
+        self.route(now);
+        self.note_connection(node, now);
+    }
+
+    /// Handles the end of a connection, or of a dial, with the runtime that it ran on: the node has
+    /// closed nothing. It is dialled again without a wait when it is needed, as for the first time.
+    pub fn handle_abandoned(&mut self, node: NodeIndex, epoch: u32, now: BootInstant) {
+        self.advance(now);
+        self.touched.insert(node);
+        self.links[node.get()].handle_abandoned(epoch, now, &mut self.notes);
         self.look_for_connections();
         self.route(now);
         self.note_connection(node, now);

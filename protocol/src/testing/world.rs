@@ -174,6 +174,14 @@ impl World {
         self.drain();
     }
 
+    /// Ends the runtime of the connection.
+    pub(crate) fn abandon(&mut self, index: usize) {
+        let epoch = self.nodes[index].epoch.or(self.nodes[index].dialed).expect("not connected");
+        self.nodes[index].disconnect();
+        self.client.handle_abandoned(node(index), epoch, self.now);
+        self.drain();
+    }
+
     /// Closes the connection from the other side; the extensions and SETs that it carried stay in
     /// the node's receive queue.
     pub(crate) fn close_late(&mut self, index: usize) {
