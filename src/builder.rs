@@ -259,7 +259,7 @@ impl Builder {
     /// A connection has the connect timeout for everything, the provider's answer included: keep the
     /// token, and renew it before it expires. An error of the provider is the reason of the failed
     /// connection, in the node's answers, in [`Health`](crate::Health) and in the log, with the texts
-    /// of its causes; the client dials again as after every failure. An open connection keeps the
+    /// of its causes; so is a panic of it. The client dials again as after every failure. An open connection keeps the
     /// credentials that it began with. If the server closes it when they expire, the next one has new
     /// ones. Neither user nor password is ever shown.
     pub fn credentials<F, A, E>(mut self, provider: F) -> Self

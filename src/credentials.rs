@@ -1,9 +1,13 @@
 //! User and password of the client on a node, and the provider of them.
 
 use core::fmt;
+use core::future::poll_fn;
 use core::pin::Pin;
+use core::task::Poll;
 use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::panics::contain;
 
 /// Number of credentials that are remembered, to hide them in texts of the server: those of a
 /// connection and of inspections beside it.
@@ -68,9 +72,16 @@ impl NodeProvider {
         Self { place, provider: Arc::clone(provider), recent: Arc::default() }
     }
 
-    /// Asks for the credentials of a new connection to `node`.
+    /// Asks for the credentials of a new connection to `node`. A panic of the provider is an error:
+    /// the task that dials must not end.
     pub(crate) async fn ask(&self, node: String) -> Provided {
-        let credentials = (self.provider)(NodeName { place: self.place, node }).await?;
+        let name = NodeName { place: self.place, node };
+        let mut asked = contain(|| (self.provider)(name)).ok_or("it panicked")?;
+        let answer = poll_fn(|context| {
+            let polled = contain(|| asked.as_mut().poll(context));
+            polled.unwrap_or_else(|| Poll::Ready(Err("it panicked".into())))
+        });
+        let credentials = answer.await?;
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         if !recent.contains(&credentials) {
             let excess = (recent.len() + 1).saturating_sub(REMEMBERED);

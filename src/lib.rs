@@ -170,6 +170,7 @@ mod introduction;
 mod lease;
 pub mod many;
 pub mod observe;
+mod panics;
 mod printable;
 mod resource;
 mod resp;
