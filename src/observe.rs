@@ -152,8 +152,8 @@ pub enum Event<'a> {
     /// The lease ended without a release, `held` after it was delivered.
     #[non_exhaustive]
     Lost { owner: OwnerToken, resource: &'a [u8], reason: LostReason, held: Duration },
-    /// The quarantine of `node` is over: its votes count. Reported at the client's first step after
-    /// that.
+    /// The quarantine of `node` is over: its votes count. Reported when it ends, by a client in use or
+    /// not.
     #[non_exhaustive]
     QuarantineEnded { node: usize },
     /// The caller released or dropped the lease, after `held`. `lost` is the reason if it had ended

@@ -7,7 +7,7 @@ use core::time::Duration;
 
 use redlock_protocol::{BootInstant, NodeIndex};
 
-use super::{Driver, State};
+use super::{Driver, Node, State};
 
 /// Longest time that the timer waits for a node's task to read its connection after a request to do
 /// so. It starts at the request because a pause of the whole process may end long after the node
@@ -19,19 +19,19 @@ impl State {
     /// Returns the instant of the next timeout that the timer must handle.
     pub(super) fn next_timeout(&self) -> Option<BootInstant> {
         let nodes = self.machine.nodes().iter().filter_map(|node| self.timeout_of(node));
-        let callers = self.waiters.next_timeout().into_iter().chain(self.quorum_is_due());
-        nodes.chain(self.machine.lock_timeout()).chain(callers).min()
-    }
-
-    /// Returns the instant at which the votes of a majority will count, if a caller waits for that.
-    fn quorum_is_due(&self) -> Option<BootInstant> {
-        let waited_for = !self.waiters.is_empty();
-        let from = waited_for.then(|| self.machine.quorum_from()).flatten();
-        from.filter(|&from| from > self.clock)
+        let quarantines = self.nodes.iter().filter_map(Node::quarantined_until);
+        let callers = self.waiters.next_timeout();
+        nodes.chain(self.machine.lock_timeout()).chain(callers).chain(quarantines).min()
     }
 
     fn timeout_of(&self, node: NodeIndex) -> Option<BootInstant> {
         let at = self.machine.node_timeout(node)?;
+        let asked = self.nodes[node.get()].to_look_since;
+        Some(asked.map_or(at, |since| at.max(since.after(LOOK_MAX))))
+    }
+}
+
+impl Driver {
     /// Runs the timer's turn for node timeouts: asks the tasks of overdue nodes to read their
     /// connections. Times out a node directly if its task did not do so within [`LOOK_MAX`]. Without
     /// a task nothing can be heard of the node, and its dial has not begun.
@@ -55,12 +55,6 @@ impl State {
         }
     }
 
-        let asked = self.nodes[node.get()].to_look_since;
-        Some(asked.map_or(at, |since| at.max(since.after(LOOK_MAX))))
-    }
-}
-
-impl Driver {
     /// Handles the report of `node`'s task that it has read everything that had arrived.
     pub(crate) fn looked(&self, node: NodeIndex) {
         self.turn(|state, now| {

@@ -53,6 +53,13 @@ pub(crate) struct Orders {
     pub(crate) finished: bool,
 }
 
+impl Node {
+    /// Returns the end of the node's quarantine, while it is to be reported.
+    pub(super) fn quarantined_until(&self) -> Option<BootInstant> {
+        self.eligible_from.filter(|_| self.quarantined)
+    }
+}
+
 impl Driver {
     /// Returns the orders for the task of `node`, which serves the connection `epoch`. Bytes to be
     /// written on that connection are appended to `outgoing`.
@@ -82,6 +89,12 @@ impl Driver {
         Orders { epoch: node.epoch, look: node.to_look_since.is_some(), finished }
     }
 
+    /// Handles the beginning of the dial `epoch` to `node`. It may have been ordered long before, while
+    /// no runtime polled the task.
+    pub(crate) fn dialing(&self, node: NodeIndex, epoch: u32) {
+        self.turn(|state, now| state.machine.handle_dialing(node, epoch, now));
+    }
+
     /// Handles the opening of the connection `epoch` to `node`. `is_tracked` is true if the server
     /// can push the changes of keys that the client reads.
     pub(crate) fn connected(&self, node: NodeIndex, epoch: u32, is_tracked: bool) {
@@ -89,12 +102,6 @@ impl Driver {
             let entry = &mut state.nodes[node.get()];
             if entry.epoch == Some(epoch) {
                 entry.connected = true;
-    /// Handles the beginning of the dial `epoch` to `node`. It may have been ordered long before, while
-    /// no runtime polled the task.
-    pub(crate) fn dialing(&self, node: NodeIndex, epoch: u32) {
-        self.turn(|state, now| state.machine.handle_dialing(node, epoch, now));
-    }
-
                 entry.pipeline.set_tracked(is_tracked);
                 self.tell(|| Told::Connected { node: node.get() });
             }
@@ -264,13 +271,6 @@ impl Driver {
         }
     }
 
-    /// Clears the connection's state and reports its end. `why` is the error; `None` if the client
-    /// or its runtime has ended.
-    fn disconnect(&self, state: &mut State, node: NodeIndex, why: Option<Arc<str>>) {
-        let entry = &mut state.nodes[node.get()];
-        entry.epoch = None;
-        entry.outgoing.clear();
-        entry.pipeline.clear();
     /// Handles the end of the connection `epoch` to `node`, or of its dial, for want of a task.
     pub(super) fn hear_abandoned(
         &self,
@@ -285,6 +285,13 @@ impl Driver {
         }
     }
 
+    /// Clears the connection's state and reports its end. `why` is the error; `None` if the client
+    /// or its runtime has ended.
+    fn disconnect(&self, state: &mut State, node: NodeIndex, why: Option<Arc<str>>) {
+        let entry = &mut state.nodes[node.get()];
+        entry.epoch = None;
+        entry.outgoing.clear();
+        entry.pipeline.clear();
         let (node, error) = (node.get(), why.as_deref());
         if core::mem::take(&mut entry.connected) {
             self.tell(|| Told::Disconnected { node, error });
@@ -323,95 +330,4 @@ fn observed(reply: Reply) -> observe::Answer {
 }
 
 #[cfg(test)]
-mod tests {
-    use core::task::Waker;
-    use core::time::Duration;
-    use std::io;
-    use std::sync::Mutex;
-
-    use super::*;
-    use crate::environment::{BoxFuture, Endpoint, Environment, Stream, Timer};
-    use crate::observe::Observers;
-    use redlock_protocol::{Drift, LinkConfig, RestartGuard, Window};
-
-    /// A clock that the test moves; no connection opens, and no task runs.
-    #[derive(Default)]
-    struct Clock(Mutex<Duration>);
-
-    impl Environment for Clock {
-        fn connect<'a>(&'a self, _: &'a Endpoint) -> BoxFuture<'a, io::Result<Box<dyn Stream>>> {
-            Box::pin(core::future::pending())
-        }
-
-        fn now(&self) -> BootInstant {
-            BootInstant::ZERO.after(*self.0.lock().unwrap())
-        }
-
-        fn timer(&self) -> Box<dyn Timer> {
-            unreachable!("no task runs")
-        }
-
-        fn can_spawn(&self) -> io::Result<()> {
-            Ok(())
-        }
-
-        fn spawn(&self, _: BoxFuture<'static, ()>) {}
-
-        fn spawn_apart(&self, _: BoxFuture<'static, ()>) {}
-
-        fn fill_random(&self, _: &mut [u8]) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    const SECOND: Duration = Duration::from_secs(1);
-
-    /// A client of one node with a connect timeout of a second.
-    fn driver_of(url: &str, clock: &Arc<Clock>) -> Driver {
-        let link = LinkConfig {
-            node_timeout: SECOND / 20,
-            connect_timeout: SECOND,
-            restart_guard: RestartGuard::Quarantine,
-            fleet_max_ttl: 10 * SECOND,
-            drift: Drift::default(),
-            introduction_max_age: SECOND,
-            window: Window::default(),
-        };
-        let endpoints = vec![url.parse().unwrap()];
-        let observers = Observers::new(Vec::new(), &endpoints);
-        let environment = Arc::clone(clock) as Arc<dyn Environment>;
-        Driver::new(environment, observers, endpoints, Box::from(*b"canary"), &[link])
-    }
-
-    #[test]
-    fn a_dial_without_an_answer_names_tls_if_the_url_demands_it() {
-        let error_of = |url| {
-            let clock = Arc::new(Clock::default());
-            let driver = driver_of(url, &clock);
-            driver.turn(|state, now| state.machine.connect(now));
-            *clock.0.lock().unwrap() += SECOND;
-            driver.turn(|state, now| state.machine.handle_timeout(now));
-            driver.health().nodes[0].last_error.clone().expect("the dial has failed")
-        };
-        assert_eq!(&*error_of("redis://a"), NO_ANSWER);
-        #[cfg(feature = "tls")]
-        assert!(error_of("rediss://a").contains("the URL demands TLS"));
-    }
-
-    #[test]
-    fn the_late_end_of_an_old_connection_leaves_the_new_one() {
-        let clock = Arc::new(Clock::default());
-        let driver = driver_of("redis://a", &clock);
-        let node = NodeIndex::new(0);
-        let context = Context::from_waker(Waker::noop());
-        driver.turn(|state, now| state.machine.connect(now));
-        let old = driver.orders(node, None, None, &context).epoch.expect("dialled");
-        driver.closed(node, old, Arc::from("refused"));
-        *clock.0.lock().unwrap() += SECOND;
-        driver.turn(|state, now| state.machine.handle_timeout(now));
-        let new = driver.orders(node, None, None, &context).epoch.expect("dialled again");
-        driver.connected(node, new, false);
-        driver.closed(node, old, Arc::from("late"));
-        assert_eq!(driver.orders(node, None, None, &context).epoch, Some(new));
-    }
-}
+mod tests;

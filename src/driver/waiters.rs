@@ -29,10 +29,6 @@ impl Waiters {
         self.table.keys().next().map(|&(until, _)| until)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.table.is_empty()
-    }
-
     pub(super) fn wake_due(&mut self, now: BootInstant, wakes: &mut Wakes) {
         while self.next_timeout().is_some_and(|until| until <= now) {
             wakes.extend(self.table.pop_first().map(|(_, waker)| waker));

@@ -1,6 +1,9 @@
 //! Events that observers receive.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 
 use redlock_client::observe::{Event, Observer};
 use redlock_client::{AcquireErrorKind, LostReason, Redlock, Standing};
@@ -158,6 +161,24 @@ fn nodes_come_go_and_come_of_age() {
     assert!(before.contains("0:connected 0:young"), "{taken}");
     assert!(before.contains("1:connection refused"), "{taken}");
     assert!(after.contains("0:gone") && after.contains("1:connected"), "{taken}");
+}
+
+#[test]
+fn the_end_of_a_quarantine_is_reported_to_an_idle_client() {
+    let notes = Notes::new(|event| match *event {
+        Event::QuarantineEnded { node, .. } => Some(node.to_string()),
+        _ => None,
+    });
+    let world = World::new();
+    world.node("a", |node| node.uptime_s = 1);
+    world.node("b", |node| node.uptime_s = 2);
+    let redlock = observed(&world, &notes);
+    assert_eq!(world.poll(&mut pin!(redlock.ready(SECOND))), Some(Ok(())));
+    world.settle();
+    world.block_on(poll_fn(
+        |_| if notes.taken() == "1 0" { Poll::Ready(()) } else { Poll::Pending },
+    ));
+    assert!(!world.has_timer(), "each is reported once");
 }
 
 /// Observer that panics at every event.

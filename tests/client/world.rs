@@ -195,6 +195,12 @@ impl World {
         self.pass(next - self.now());
     }
 
+    /// Returns true if a task or a future waits for a timer.
+    pub(crate) fn has_timer(&self) -> bool {
+        self.settle();
+        !self.shared.clock.sleepers.lock().unwrap().is_empty()
+    }
+
     /// Runs `future` to completion. Moves the clock to the next timer whenever nothing else is left
     /// to do.
     pub(crate) fn block_on<T>(&self, future: impl IntoFuture<Output = T>) -> T {
