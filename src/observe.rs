@@ -30,9 +30,7 @@ mod metrics;
 mod terms;
 mod tracing;
 
-use core::panic::AssertUnwindSafe;
 use core::time::Duration;
-use std::panic;
 use std::sync::Arc;
 
 use redlock_protocol::Token as OwnerToken;
@@ -43,6 +41,7 @@ use crate::deadline::Deadline;
 use crate::environment::Endpoint;
 use crate::error::{AcquireErrorKind, ExtendErrorKind, LostReason};
 use crate::health::Standing;
+use crate::panics::contain;
 
 /// Receives every event of a client, in the order in which its protocol machines process them.
 ///
@@ -272,7 +271,8 @@ impl Observers {
         Self { tracing, others }
     }
 
-    /// Passes the event to all observers. Without any observer the event is not even built.
+    /// Passes the event to all observers. Without any observer the event is not even built. The
+    /// client's state is locked: a panic of an observer must not poison it.
     pub(crate) fn tell<'a>(&self, event: impl FnOnce() -> Event<'a>) {
         let is_traced = TracingObserver::is_heard();
         if !is_traced && self.others.is_empty() {
@@ -286,10 +286,4 @@ impl Observers {
             contain(|| observer.event(&event));
         }
     }
-}
-
-/// Runs application code while the client's state is locked. A panic in it must not poison that
-/// state. The panic hook has already reported the panic.
-fn contain(act: impl FnOnce()) {
-    let _ = panic::catch_unwind(AssertUnwindSafe(act));
 }

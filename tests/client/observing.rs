@@ -181,11 +181,19 @@ fn the_end_of_a_quarantine_is_reported_to_an_idle_client() {
     assert!(!world.has_timer(), "each is reported once");
 }
 
-/// Observer that panics at every event.
+/// Observer that panics at every event, and again when the panic's payload is dropped.
 struct Faulty;
 
 impl Observer for Faulty {
     fn event(&self, _: &Event<'_>) {
+        std::panic::resume_unwind(Box::new(Bomb));
+    }
+}
+
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
         std::panic::resume_unwind(Box::new("an observer's own fault"));
     }
 }
