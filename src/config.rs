@@ -10,6 +10,7 @@
 //! ```
 
 mod duration;
+mod nodes;
 #[cfg(feature = "serde")]
 mod serde;
 
@@ -19,6 +20,7 @@ use std::env;
 use std::ffi::OsString;
 
 pub use self::duration::{DurationError, parse_duration};
+pub use self::nodes::{NodesError, parse_nodes};
 use crate::builder::Builder;
 use crate::client::Redlock;
 use crate::endpoint::redacted;
@@ -29,7 +31,7 @@ use crate::restart_guard::RestartGuard;
 ///
 /// | field, and key of a file | variable | value |
 /// | --- | --- | --- |
-/// | `nodes` | `REDLOCK_NODES` | URLs; in one string, separated by commas |
+/// | `nodes` | `REDLOCK_NODES` | URLs; in one string, separated by commas ([`parse_nodes`]) |
 /// | `fleet_max_ttl` | `REDLOCK_FLEET_MAX_TTL` | duration |
 /// | `ttl` | `REDLOCK_TTL` | duration |
 /// | `wait` | `REDLOCK_WAIT` | duration |
@@ -84,6 +86,8 @@ enum ValueError {
     Duration(#[from] DurationError),
     #[error("expected `quarantine`, `durable` or `delayed-restart`")]
     Guard,
+    #[error(transparent)]
+    Nodes(#[from] NodesError),
     #[error("expected valid UTF-8")]
     Text,
 }
@@ -145,10 +149,7 @@ impl Config {
     fn set(&mut self, field: Field, text: &str) -> Result<(), ValueError> {
         let duration = || parse_duration(text).map(Some);
         match field {
-            Field::Nodes => {
-                let urls = text.split(',').map(str::trim).filter(|url| !url.is_empty());
-                self.nodes = urls.map(String::from).collect();
-            }
+            Field::Nodes => self.nodes = parse_nodes(text)?,
             Field::FleetMaxTtl => self.fleet_max_ttl = duration()?,
             Field::Ttl => self.ttl = duration()?,
             Field::Wait => self.wait = duration()?,

@@ -2,7 +2,7 @@
 
 mod url;
 
-pub(crate) use self::url::redacted;
+pub(crate) use self::url::{has_scheme, redacted};
 
 use core::fmt;
 use core::str::FromStr;

@@ -83,7 +83,7 @@ pub(crate) enum Command {
 pub(crate) struct Nodes {
     /// URLs of the nodes, separated by commas; the same for every client
     // Their values are never shown: they may have passwords.
-    #[arg(long, value_name = "URL,…", value_delimiter = ',')]
+    #[arg(long, value_name = "URL,…")]
     #[arg(env = "REDLOCK_NODES", hide_env_values = true)]
     pub(crate) nodes: Vec<String>,
     /// TOML file with `nodes`, `fleet_max_ttl`, `ttl`, `node_timeout`, `restart_guard`, `canary_key`

@@ -4,10 +4,12 @@ mod file;
 
 use core::time::Duration;
 use std::collections::BTreeMap;
+use std::error::Error;
 
+use redlock_client::config::parse_nodes;
 use redlock_client::{BuildError, Builder, OptionError, Redlock};
 
-use self::file::{File, urls};
+use self::file::File;
 use crate::arguments::Nodes;
 use crate::exit::Stop;
 use crate::guard::Guard;
@@ -40,7 +42,10 @@ impl Settings {
 
     fn merge(arguments: &Nodes, ttl: Option<Duration>, file: File) -> Result<Self, Stop> {
         // An empty variable names no node.
-        let mut nodes: Vec<String> = arguments.nodes.iter().flat_map(|url| urls(url)).collect();
+        let lists =
+            arguments.nodes.iter().map(|list| parse_nodes(list)).collect::<Result<Vec<_>, _>>();
+        let lists = lists.map_err(|error| Stop::failed(by_option("nodes", &error)))?;
+        let mut nodes = lists.concat();
         let mut places = file.places;
         for (key, is_overridden) in [
             ("nodes", !nodes.is_empty()),
@@ -92,10 +97,7 @@ impl Settings {
     fn located(&self, key: &str, error: &BuildError) -> String {
         match self.places.get(key) {
             Some(place) => format!("{place}: {error}"),
-            None => {
-                let (option, variable) = (key.replace('_', "-"), key.to_uppercase());
-                format!("{error} (`--{option}` or REDLOCK_{variable})")
-            }
+            None => by_option(key, error),
         }
     }
 
@@ -113,6 +115,12 @@ impl Settings {
             None => builder,
         }
     }
+}
+
+/// Returns the error with the option and the variable of `key`.
+fn by_option(key: &str, error: &dyn Error) -> String {
+    let (option, variable) = (key.replace('_', "-"), key.to_uppercase());
+    format!("{error} (`--{option}` or REDLOCK_{variable})")
 }
 
 /// Returns the key of the setting that is at fault; `None` if it is none of a single setting.
@@ -213,6 +221,14 @@ mod tests {
         let arguments = nodes(&["redis://a", " redis://b", " "]);
         let settings = Settings::merge(&arguments, None, File::default()).unwrap();
         assert_eq!(settings.nodes, ["redis://a", "redis://b"]);
+    }
+
+    #[test]
+    fn a_comma_in_a_password_shows_no_part_of_it() {
+        let error = Settings::merge(&nodes(&["redis://:12,34@a"]), None, file()).unwrap_err();
+        let message = error.message.replace("%2C", "");
+        assert!(message.ends_with("(`--nodes` or REDLOCK_NODES)"), "{message}");
+        assert!(!message.contains("12") && !message.contains("34"), "{message}");
     }
 
     #[test]

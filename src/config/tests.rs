@@ -60,6 +60,26 @@ fn an_invalid_variable_is_named_without_its_value() {
 }
 
 #[test]
+fn a_comma_in_a_password_shows_no_part_of_it() {
+    for nodes in [
+        "redis://:12,34@a",
+        "redis://me:12,34@a,redis://b",
+        "redis://b,redis://me,34:12@a",
+        "redis://:12,x://34@a",
+    ] {
+        let error = read(&[("REDLOCK_NODES", nodes)]).unwrap_err();
+        let said = format!("{error} {error:?}");
+        assert!(said.contains("a comma in a password is written `%2C`"), "{said}");
+        assert!(
+            !["12", "34", "me:"].iter().any(|part| said.replace("%2C", "").contains(part)),
+            "{said}"
+        );
+    }
+    let config = read(&[("REDLOCK_NODES", "redis://:12%2C34@a,redis-sentinel://b")]);
+    assert_eq!(config.unwrap().nodes, ["redis://:12%2C34@a", "redis-sentinel://b"]);
+}
+
+#[test]
 fn a_missing_variable_is_a_missing_setting() {
     let nodes = ("REDLOCK_NODES", "redis://a");
     let refused = |variables| Builder::from(read(variables).unwrap()).build().map(drop);

@@ -14,7 +14,7 @@ use crate::error::EndpointError;
 const DEFAULT_PORT: u16 = 6_379;
 
 /// Kind of connection that a scheme stands for.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scheme {
     Tcp,
     Tls,
@@ -84,6 +84,12 @@ fn scheme(name: &str) -> Result<Scheme, EndpointError> {
         name if name.contains("sentinel") || name.contains("cluster") => Err(EndpointError::Group),
         _ => Err(EndpointError::Scheme),
     }
+}
+
+/// Returns true if the URL begins with a scheme of nodes, supported or not.
+pub(crate) fn has_scheme(url: &str) -> bool {
+    let name = url.split_once("://").map(|(name, _)| name);
+    name.is_some_and(|name| scheme(name) != Err(EndpointError::Scheme))
 }
 
 /// Parses the options, each of which may be there once. Errors repeat none of them: a part of a

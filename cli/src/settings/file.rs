@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use clap::ValueEnum;
-use redlock_client::config::parse_duration;
+use redlock_client::config::{parse_duration, parse_nodes};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -86,17 +86,14 @@ fn parse(text: &str) -> Result<File, Mistake> {
 const KEYS: &str = "`nodes`, `fleet_max_ttl`, `ttl`, `node_timeout`, `restart_guard`, `canary_key`, and those of \
     services: `wait`, `connect_timeout`, `min_validity`";
 
-/// Returns the URLs in `text`, which are separated by commas.
-pub(super) fn urls(text: &str) -> impl Iterator<Item = String> {
-    text.split(',').map(str::trim).filter(|url| !url.is_empty()).map(String::from)
-}
-
 type Value<'a> = Spanned<DeValue<'a>>;
 
 fn nodes(value: &Value<'_>) -> Result<Vec<String>, Mistake> {
     match value.get_ref() {
         DeValue::Array(list) => list.iter().map(|url| string(url).map(String::from)).collect(),
-        DeValue::String(text) => Ok(urls(text).collect()),
+        DeValue::String(text) => {
+            parse_nodes(text).map_err(|error| Mistake::new(value.span(), error))
+        }
         _ => {
             let message =
                 "expected a list of URLs, as in [\"redis://a:6379\"], or a string with commas";
