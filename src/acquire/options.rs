@@ -35,7 +35,9 @@ pub struct KeepAlive {
 
 impl KeepAlive {
     /// Keeps a lease alive for at most this long after its delivery. Then the lease ends with
-    /// [`LostReason::KeepAliveEnded`](crate::LostReason::KeepAliveEnded). If too few nodes confirm
+    /// [`LostReason::KeepAliveEnded`](crate::LostReason::KeepAliveEnded), unless
+    /// [`Lease::extend`](crate::Lease::extend) has given it a later deadline: the limit is one of the
+    /// client's own extensions, and a lease that the caller extends lives on to that deadline. If too few nodes confirm
     /// the extensions, the lease ends earlier, with
     /// [`LostReason::KeepAliveFailed`](crate::LostReason::KeepAliveFailed).
     #[must_use]
