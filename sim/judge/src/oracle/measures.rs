@@ -201,6 +201,6 @@ impl Measures {
 fn has_majority(facts: &Facts, id: AttemptId) -> bool {
     let owner = Writer::Attempt(id);
     let nodes = facts.setting.node_ids().filter(|&node| facts.keys.writer(node) == owner);
-    let needed = facts.leases.get(id).map_or(0, |it| it.needed as usize);
-    nodes.count() >= needed
+    let needed = facts.leases.get(id).map_or(0, |it| it.needed);
+    facts.setting.votes(id.client, nodes.collect()) >= needed
 }

@@ -75,8 +75,8 @@ pub(super) fn early(
         KeyEnd::Command => match ended.by {
             Writer::Attempt(by) if by == first.id => format!("its own release deleted it at {at}"),
             Writer::Attempt(by) => {
-                let (client, lease) = (timeline.client_name(by.client), timeline.name(by));
-                format!("{client} deleted it at {at} with a command for {lease}")
+                let (client, number) = (timeline.client_name(by.client), by.number);
+                format!("{client} deleted it at {at} with a command of its attempt {number}")
             }
             by => format!("{} deleted it at {at}", timeline.writer_name(by)),
         },
