@@ -2,8 +2,9 @@
 //!
 //! A worker that enters may name the value of its attempt. Otherwise its attempt is chosen among
 //! those by which no other worker entered, in this order of preference: an attempt of a connection
-//! that has the worker's name or belonged to it before; one of a connection that belongs to no worker;
-//! one whose key is on a majority now; the one whose key was on a majority last; the newest.
+//! that has the worker's name; one of a connection that belonged to the worker before, or to no worker;
+//! one whose key is on a majority now; one of a connection that belonged to the worker; the one whose
+//! key was on a majority last; the newest.
 //!
 //! An attempt belongs to one worker. Another worker that enters by its value has an attempt of its
 //! own, without any key.
@@ -152,7 +153,10 @@ impl Finder<'_> {
             let possible = standing.has_begun
                 && known.is_none_or(|known| known == worker)
                 && (!standing.has_entered || (is_own && majority));
-            let rank = (is_own, is_free, majority, standing.majority_at, number);
+            // A worker that names one connection names all.
+            let is_named = self.log.worker_named(it.name.as_deref()) == Some(worker);
+            let can_be = is_own || is_free;
+            let rank = (is_named, can_be, majority, is_own, standing.majority_at, number);
             possible.then_some((rank, number))
         });
         rated.max().map(|(_, number)| number)
