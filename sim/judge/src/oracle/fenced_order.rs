@@ -1,6 +1,7 @@
 //! Writes to the resource are applied in the order of the leases.
 //!
-//! Lease A precedes lease B iff A was decided before B's T1. No two leases share a fencing token.
+//! Lease A precedes lease B iff A was decided before B's T1. No two leases share a fencing token; one
+//! lease may give its token at several deliveries.
 //! If A precedes B, A's token is the smaller one. The tokens of applied writes never decrease.
 //! Without tokens, no write of A is applied after a write of a lease B that A precedes.
 //!
@@ -27,7 +28,7 @@ impl Fenced {
     }
 
     fn contradicts(&self, other: &Self) -> bool {
-        self.token == other.token
+        (self.token == other.token && self.id != other.id)
             || (self.precedes(other) && self.token > other.token)
             || (other.precedes(self) && other.token > self.token)
     }

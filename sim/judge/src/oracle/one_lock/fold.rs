@@ -71,7 +71,10 @@ impl OneLock {
                 let tasks = self.facts.setting.tasks_with(id.client);
                 self.facts.flushes.introduced(tasks, node);
             }
-            (OpKind::Set, _) | (OpKind::GetSet, Answer::Yes | Answer::No) => {
+            // A read that shows the own value confirms a vote whose answer was lost.
+            (OpKind::Get, Answer::Yes)
+            | (OpKind::Set, _)
+            | (OpKind::GetSet, Answer::Yes | Answer::No) => {
                 self.observe_vote(id, node, op, answer);
             }
             _ => {}
