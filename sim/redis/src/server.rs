@@ -87,6 +87,8 @@ pub struct Touched {
     pub key: SmallBytes,
     /// Outcome of the step.
     pub executed: Executed,
+    /// The value that the step stored; `None` if it stored none.
+    pub stored: Option<SmallBytes>,
 }
 
 /// The server's response to a request.

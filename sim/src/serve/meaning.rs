@@ -106,6 +106,30 @@ pub(super) fn loaded(request: &[Bytes]) -> Option<&Bytes> {
     is_load.then_some(text)
 }
 
+/// Returns the script that `request` runs, and its arguments behind the keys.
+pub(super) fn arguments(request: &[Bytes]) -> Option<(Sha, &[Bytes])> {
+    let [name, script, count, rest @ ..] = request else { return None };
+    let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
+    let count: usize = core::str::from_utf8(count).ok()?.parse().ok()?;
+    let script = match () {
+        () if is(b"EVAL") => sha_of(script),
+        () if is(b"EVALSHA") || is(b"FCALL") => named(script),
+        () => return None,
+    };
+    Some((script, rest.get(count..)?))
+}
+
+/// Returns true if `word` is a part of `value` between its punctuation.
+pub(super) fn has_word(value: &[u8], word: &[u8]) -> bool {
+    let ends = |at: Option<&u8>| at.is_none_or(|it| !it.is_ascii_alphanumeric());
+    let is_at = |at: usize| {
+        let before = at.checked_sub(1).and_then(|it| value.get(it));
+        ends(before) && ends(value.get(at + word.len()))
+    };
+    let mut places = value.windows(word.len().max(1)).enumerate();
+    !word.is_empty() && places.any(|(at, part)| part == word && is_at(at))
+}
+
 /// Returns true if the reply to `request` is the previous value, whether or not the request
 /// succeeded.
 pub(super) fn shows_what_was_there(request: &[Bytes]) -> bool {
@@ -137,8 +161,8 @@ pub(super) fn name(request: &[Bytes]) -> Option<&Bytes> {
     if is(0, b"HELLO") { request.get(place + 1) } else { None }
 }
 
-/// Returns the value among a script's arguments. If all of them are numbers, it is the longest: it
-/// is random, and the others are times.
+/// Returns the likely value among a script's arguments, as long as no master has stored one. If all of
+/// them are numbers, it is the longest: it is random, and the others are times.
 fn token_of<'a>(values: impl Iterator<Item = &'a Bytes> + Clone) -> Option<&'a Bytes> {
     let text = values.clone().find(|it| !is_number(it));
     text.or_else(|| values.reduce(|one, other| if other.len() > one.len() { other } else { one }))

@@ -4,6 +4,7 @@
 //! preliminary numbers, in the order in which they begin; [`super::history_builder`] assigns their
 //! final ids afterwards.
 
+mod execution;
 mod lock_key;
 mod log;
 
@@ -11,11 +12,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use lock_judge::history::{
-    Answer, AttemptId, ClientId, CommandId, EventKind, FencingToken, HostId, Id, KeyEnd, NodeId,
-    OpKind, Writer,
+    Answer, AttemptId, ClientId, CommandId, EventKind, FencingToken, HostId, Id, NodeId, OpKind,
+    Writer,
 };
 use lock_judge::scenario::{AttemptStep, CLIENTS_MAX};
-use redis_sim::Change;
 use redis_sim::script::sha_of;
 use redis_sim::server::Touched;
 use tokio::sync::Notify;
@@ -25,9 +25,7 @@ pub(super) use self::log::{Entry, Log, What, number_of};
 use super::meaning;
 use super::points::Points;
 use super::run_clock::RunClock;
-use crate::keys::writer_of;
 use crate::plan::steps;
-use crate::world::key_ended;
 
 /// Maximum number of workers. One client is left for connections that never gave a name.
 pub(super) const WORKERS_MAX: usize = CLIENTS_MAX - 1;
@@ -60,6 +58,7 @@ pub(super) struct Told {
 /// The execution of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Execution<'a> {
+    pub(super) request: &'a [Bytes],
     /// Keys that the request touched.
     pub(super) touched: &'a [Touched],
     pub(super) answer: Answer,
@@ -75,6 +74,8 @@ pub(super) struct Peer {
     pub(super) name: Option<String>,
     /// The attempt of the connection's last request about the lock.
     last: Option<u32>,
+    /// The attempt whose value the connection has read last.
+    read: Option<u32>,
 }
 
 /// Reason for rejecting a worker's report.
@@ -100,7 +101,7 @@ pub(super) enum Disbelief {
 
 impl Peer {
     pub(super) fn new(node: NodeId, id: u64) -> Self {
-        Self { node, id, name: None, last: None }
+        Self { node, id, name: None, last: None, read: None }
     }
 
     /// Returns the connection with the name that the network knows, if any.
@@ -244,82 +245,6 @@ impl Recorder {
         last.map_or(Writer::Operator, Writer::Attempt)
     }
 
-    /// Records that a request was executed. Returns the event to record when the reply is sent;
-    /// `None` if the request did not concern the lock.
-    pub(super) fn executed(
-        &self,
-        told: Option<Told>,
-        peer: &mut Peer,
-        execution: Execution<'_>,
-    ) -> Option<EventKind> {
-        let Execution { touched, answer, wall_ns } = execution;
-        let mut log = self.lock();
-        let is_key = |it: &&Touched| log.key.is(it.database, &it.key, &self.resource);
-        let mine: Vec<&Touched> = touched.iter().filter(is_key).collect();
-        if told.is_none() && mine.is_empty() {
-            return None;
-        }
-        // A request that names no key, such as EXEC, is judged by what it did.
-        let told = told.or_else(|| log.unasked(peer, &mine))?;
-        let (mut change, mut before, mut after) = (Change::Nothing, None, Writer::Nobody);
-        let mut expires_wall_ms = None;
-        for Touched { database, executed, .. } in mine {
-            if let Some(expired) = &executed.expired {
-                log.push(&self.clock, What::Told(key_ended(peer.node, expired)));
-            }
-            if let Some(ended) = &executed.ended {
-                log.push(&self.clock, What::Told(deleted_by(told, key_ended(peer.node, ended))));
-            }
-            if executed.effect.change == Change::Set {
-                log.key.set_in(*database);
-            }
-            before.get_or_insert(writer_of(executed.effect.before));
-            after = writer_of(executed.effect.after);
-            expires_wall_ms = executed.effect.expires_wall_ms;
-            change = match (change, executed.effect.change) {
-                // A key that is set and timed by one request is set.
-                (_, Change::Nothing) | (Change::Set, Change::Retimed) => change,
-                (_, other) => other,
-            };
-        }
-        let before = before.unwrap_or_default();
-        if change == Change::Set {
-            log.timed(told.attempt, expires_wall_ms, wall_ns);
-        }
-        let op = match change {
-            Change::Set if before == Writer::Nobody => OpKind::Set,
-            Change::Set => OpKind::GetSet,
-            Change::Retimed => OpKind::Extend,
-            Change::Deleted => OpKind::Release,
-            Change::Nothing => told.op,
-        };
-        let own = Writer::Attempt(told.attempt);
-        // Some scripts answer nothing when they have set the key, and something when they have not.
-        let answer = match change {
-            _ if answer == Answer::Error => answer,
-            // A script that finds the attempt's own key may say so: that is a vote, too.
-            Change::Nothing if told.op == OpKind::Set && before != own => Answer::No,
-            Change::Nothing => answer,
-            _ => Answer::Yes,
-        };
-        let Told { command, attempt, .. } = told;
-        log.push(
-            &self.clock,
-            What::Told(EventKind::Executed {
-                command,
-                attempt,
-                node: peer.node,
-                op,
-                answer,
-                changed: change != Change::Nothing,
-                before,
-                after,
-                expires_wall_ms: expires_wall_ms.unwrap_or(u64::MAX),
-            }),
-        );
-        Some(told.done(peer.node, op, answer))
-    }
-
     /// Records a worker's report that it entered.
     pub(super) fn entered(
         &self,
@@ -334,8 +259,8 @@ impl Recorder {
         }
         let with = |token| log.with_value(token, Some(worker)).or(log.with_value(token, None));
         let by = token.and_then(with);
-        let integer = token.and_then(|token| core::str::from_utf8(token).ok()?.parse().ok());
-        let integer = integer.filter(|_| by.is_none());
+        let digits = token.filter(|it| by.is_none() && it.iter().all(u8::is_ascii_digit));
+        let integer = digits.and_then(|digits| core::str::from_utf8(digits).ok()?.parse().ok());
         let fencing_token = integer.map_or(FencingToken::NONE, FencingToken);
         log.push(&self.clock, What::Entered { worker, by, fencing_token });
         self.points.enter(worker);
@@ -375,17 +300,5 @@ impl Recorder {
         }
         log.workers.push(name.to_owned());
         Ok(ClientId::at(log.workers.len() - 1))
-    }
-}
-
-/// Returns the event `ended` with the request `told` as its cause, if the request flushed the keys: only
-/// an operator's flush is a fault.
-fn deleted_by(told: Told, ended: EventKind) -> EventKind {
-    match ended {
-        EventKind::KeyEnded { node, writer, cause: KeyEnd::Flushed, expires_wall_ms, .. } => {
-            let (cause, by) = (KeyEnd::Command, Writer::Attempt(told.attempt));
-            EventKind::KeyEnded { node, writer, cause, by, expires_wall_ms }
-        }
-        other => other,
     }
 }

@@ -5,7 +5,7 @@ use crate::integer::parse_integer;
 use crate::refusal::Refusal;
 use crate::resp::Value;
 use crate::server::{Server, Session, Touched, Turn};
-use crate::{KeyCommand, Reply, SmallBytes};
+use crate::{Change, KeyCommand, Reply, SmallBytes};
 
 /// A command with everything that it may access.
 #[derive(Debug)]
@@ -58,7 +58,11 @@ impl<'a> Call<'a> {
         let (wall_ms, writer) = (self.wall_ms(), self.turn.writer);
         let executed = self.server.execute_in(database, key, command, wall_ms, writer);
         let reply = executed.reply.clone();
-        self.turn.touched.push(Touched { database, key: SmallBytes::new(key), executed });
+        let entry = || self.server.databases().get(database)?.stored(key);
+        let is_set = executed.effect.change == Change::Set;
+        let stored = if is_set { entry().map(|it| it.value.clone()) } else { None };
+        let key = SmallBytes::new(key);
+        self.turn.touched.push(Touched { database, key, executed, stored });
         reply
     }
 

@@ -253,7 +253,7 @@ fn check_flush(call: &Call<'_>) -> Result<(), Refusal> {
 /// Returns the report of a key that a flush ended.
 fn flushed(ended: Ended) -> Touched {
     let (database, key) = (ended.database, ended.key.clone());
-    Touched { database, key, executed: Executed::of_end(ended) }
+    Touched { database, key, executed: Executed::of_end(ended), stored: None }
 }
 
 fn flush_all(call: &mut Call<'_>) -> Outcome {

@@ -59,7 +59,7 @@ impl Leases {
             EventKind::Delivered {
                 attempt,
                 node,
-                op: OpKind::Set | OpKind::GetSet,
+                op: OpKind::Get | OpKind::GetSet | OpKind::Set,
                 answer: Answer::Yes,
                 ..
             } => {

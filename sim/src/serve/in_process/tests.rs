@@ -1,3 +1,5 @@
+mod sound;
+
 use std::time::Duration;
 
 use lock_judge::scenario::{Case, File};
@@ -19,8 +21,16 @@ impl Talk {
         Self(BufReader::new(connection))
     }
 
-    async fn ask(&mut self, request: &str) -> String {
+    async fn say(&mut self, request: &str) {
         self.0.get_mut().write_all(format!("{request}\r\n").as_bytes()).await.expect("it is open");
+    }
+
+    async fn ask(&mut self, request: &str) -> String {
+        self.say(request).await;
+        self.hear().await
+    }
+
+    async fn hear(&mut self) -> String {
         let mut line = String::new();
         self.0.read_line(&mut line).await.expect("it is text");
         line.trim_end().to_owned()

@@ -363,7 +363,8 @@ impl<'a> Connection<'a> {
         let Some(name) = meaning::name(request) else { return };
         let name = String::from_utf8_lossy(name).into_owned();
         self.client = self.node.client_named(&name);
-        self.peer.name = Some(name);
+        // An empty name takes the name away.
+        self.peer.name = Some(name).filter(|it| !it.is_empty());
         self.link = self.node.node_faults().link(self.client);
     }
 

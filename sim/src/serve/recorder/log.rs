@@ -1,5 +1,7 @@
 //! The log of a run: observations, and the attempts to which requests belong.
 
+mod attribution;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
@@ -8,13 +10,11 @@ use lock_judge::history::{
     Writer,
 };
 use lock_judge::scenario::is_name;
+use redis_sim::SmallBytes;
 use redis_sim::script::Sha;
-use redis_sim::server::Touched;
 
 use super::lock_key::LockKey;
-use super::{Peer, Told, WORKERS_MAX};
-use crate::keys::writer_of;
-use crate::serve::meaning::{self, Meaning};
+use super::{Peer, WORKERS_MAX};
 use crate::serve::run_clock::RunClock;
 
 /// Maximum number of entries; later ones are not recorded. A history has at most 2 000 000 events,
@@ -42,9 +42,17 @@ pub(in crate::serve) struct Log {
     by_value: BTreeMap<Bytes, Vec<u32>>,
     /// The newest attempt of the connections with this name.
     by_name: BTreeMap<String, u32>,
+    /// The attempt that set a node's key last, and the value that it stored.
+    stored: BTreeMap<NodeId, (u32, SmallBytes)>,
     /// Purposes of the scripts whose text has been seen.
     scripts: BTreeMap<Sha, OpKind>,
+    /// For each script that has stored one of its arguments, the place of that argument.
+    places: BTreeMap<Sha, usize>,
     pub(super) key: LockKey,
+    /// Keys of the requests that were executed before the lock's key was known.
+    pub(super) early: BTreeMap<CommandId, SmallBytes>,
+    /// Those that were not about the lock.
+    forgotten: BTreeSet<CommandId>,
     pub(super) inside: BTreeSet<ClientId>,
     /// First refusal of a worker that is no client of the scenario.
     pub(super) stranger: Option<String>,
@@ -70,10 +78,12 @@ pub(in crate::serve) struct Use {
     /// True if its worker has left its section since the attempt began; if the worker is unknown, any
     /// worker.
     is_old: bool,
-    /// True if a release was requested.
-    is_released: bool,
     /// The nodes that have its key.
     keys: NodeIds,
+    /// Answer to the request that set its first key.
+    granted: Option<Answer>,
+    /// The worker that entered by it.
+    entered: Option<ClientId>,
 }
 
 /// A recorded observation, with its time in nanoseconds of true time since time 0.
@@ -126,6 +136,14 @@ impl Log {
         }
         let at_ns = clock.now_ns().saturating_sub(origin_ns);
         match what {
+            What::Told(EventKind::Delivered { command, .. })
+                if self.forgotten.contains(&command) =>
+            {
+                return;
+            }
+            What::Entered { worker, by: Some(number), .. } => {
+                self.uses[number as usize].entered = Some(worker);
+            }
             What::Left { worker } => {
                 let of_worker = |it: &&mut Use| it.worker.is_none_or(|own| own == worker);
                 self.uses.iter_mut().filter(of_worker).for_each(|it| it.is_old = true);
@@ -148,52 +166,6 @@ impl Log {
             && let Some(it) = self.uses.get_mut(number_of(id))
         {
             it.keys.set(node, has_key);
-        }
-    }
-
-    /// Returns the attempt of a request, and the purpose of the request: `Set` if it asks for the
-    /// lock. Returns `None` if the request belongs to no attempt.
-    pub(super) fn use_of(&mut self, peer: &Peer, meaning: &Meaning<'_>) -> Option<(u32, OpKind)> {
-        let worker = self.worker_named(peer.name.as_deref());
-        let known = meaning.values.iter().find_map(|it| self.with_value(it, worker));
-        let votes = meaning.op == Some(OpKind::Set);
-        let asks = |it: &Use| votes || (it.script.is_some() && it.script == meaning.script);
-        let number = match (known, meaning.token) {
-            (Some(number), Some(value)) => {
-                // A request with the same value to the same node, after a section, starts a new
-                // attempt, unless the key is still there: then it extends the lease.
-                let it = &self.uses[number as usize];
-                let is_gone = it.is_released || !it.keys.contains(peer.node);
-                let again = asks(it) && it.is_old && it.asked.contains(peer.node) && is_gone;
-                if again { self.begin(peer, meaning.script, Some(value))? } else { number }
-            }
-            (Some(number), None) => number,
-            (None, Some(value)) => self.begin(peer, meaning.script, Some(value))?,
-            (None, None) if meaning.changes => self.last_of(peer)?,
-            (None, None) => peer.last?,
-        };
-        if let (Some(OpKind::Extend), Some(value)) = (meaning.op, meaning.token) {
-            self.name(number, value, worker);
-        }
-        let it = &mut self.uses[number as usize];
-        if asks(it) {
-            it.asked.insert(peer.node);
-            self.key.asked_for(meaning.key);
-            return Some((number, OpKind::Set));
-        }
-        if let (Some(script), Some(text)) = (meaning.script, meaning.text) {
-            self.learn(script, text);
-        }
-        let purpose = || meaning.script.and_then(|script| self.scripts.get(&script).copied());
-        let op = meaning.op.or_else(purpose).unwrap_or(OpKind::Release);
-        self.uses[number as usize].is_released |= op == OpKind::Release;
-        Some((number, op))
-    }
-
-    /// Remembers the purpose of a script, so that it is known by its hash.
-    pub(super) fn learn(&mut self, script: Sha, text: &[u8]) {
-        if self.scripts.len() < SCRIPTS_MAX {
-            self.scripts.entry(script).or_insert_with(|| meaning::purpose(text));
         }
     }
 
@@ -224,28 +196,11 @@ impl Log {
             asked: NodeIds::EMPTY,
             confirmed: NodeIds::EMPTY,
             is_old: false,
-            is_released: false,
             keys: NodeIds::EMPTY,
+            granted: None,
+            entered: None,
         });
         Some(number)
-    }
-
-    /// Records that the attempt `number` of `worker` is the newest with `value`.
-    fn name(&mut self, number: u32, value: &[u8], worker: Option<ClientId>) {
-        // Copied, because a slice of the buffer would keep alive everything that arrived with it.
-        let same = self.by_value.entry(Bytes::copy_from_slice(value)).or_default();
-        same.retain(|&other| self.uses.get(other as usize).is_some_and(|it| it.worker != worker));
-        same.push(number);
-    }
-
-    /// Returns the newest attempt with `value` that may be the worker's: of its own connections, or
-    /// of one that is no worker's by name. Without a worker, any may be.
-    pub(super) fn with_value(&self, value: &[u8], worker: Option<ClientId>) -> Option<u32> {
-        let may_be = |number: &&u32| {
-            let owner = self.uses[**number as usize].worker;
-            owner.is_none() || worker.is_none() || owner == worker
-        };
-        self.by_value.get(value)?.iter().rev().find(may_be).copied()
     }
 
     /// Returns the worker called `name`.
@@ -273,22 +228,6 @@ impl Log {
         Some(ClientId::at(client))
     }
 
-    /// Returns the newest attempt of a connection's name, or else of the connection: a client with a
-    /// pool asks over one connection and deletes over another. Starts one if there is none.
-    fn last_of(&mut self, peer: &Peer) -> Option<u32> {
-        let of_name = peer.name.as_ref().and_then(|name| self.by_name.get(name).copied());
-        of_name.or(peer.last).or_else(|| self.begin(peer, None, None))
-    }
-
-    /// Returns true if the attempt `number` was begun by a connection with the name of `peer`, or, if that
-    /// has none, by `peer` itself.
-    fn is_of(&self, number: usize, peer: &Peer) -> bool {
-        self.uses.get(number).is_some_and(|it| match &peer.name {
-            Some(name) => it.name.as_ref() == Some(name),
-            None => it.connection == (peer.node, peer.id),
-        })
-    }
-
     /// Returns the id of an attempt among those of its worker that asked for the lock; `None` if it
     /// has no worker.
     pub(super) fn attempt_of(&self, attempt: AttemptId) -> Option<AttemptId> {
@@ -302,12 +241,22 @@ impl Log {
 
     /// Notes the votes that a client receives.
     pub(super) fn confirm(&mut self, kind: EventKind) {
-        if let EventKind::Delivered { attempt, node, op: OpKind::Set, answer: Answer::Yes, .. } =
-            kind
+        if let EventKind::Delivered {
+            attempt,
+            node,
+            op: OpKind::Set | OpKind::Get,
+            answer: Answer::Yes,
+            ..
+        } = kind
             && let Some(it) = self.uses.get_mut(number_of(attempt))
         {
             it.confirmed.insert(node);
         }
+    }
+
+    /// Returns true if the client has received the node's vote for the attempt.
+    pub(super) fn has_heard(&self, attempt: AttemptId, node: NodeId) -> bool {
+        self.uses.get(number_of(attempt)).is_some_and(|it| it.confirmed.contains(node))
     }
 
     /// Returns the number of nodes whose votes for the attempt its client has received.
@@ -315,20 +264,16 @@ impl Log {
         self.uses.get(number_of(attempt)).map_or(0, |it| it.confirmed.count() as usize)
     }
 
-    /// Attributes the effects `touched` of a request that does not name the key, such as EXEC: to the
-    /// attempt whose key it ended, if that is of the same client, else to the last attempt of the
-    /// connection.
-    pub(super) fn unasked(&mut self, peer: &mut Peer, touched: &[&Touched]) -> Option<Told> {
-        let own = touched.iter().find_map(|it| match writer_of(it.executed.effect.before) {
-            Writer::Attempt(id) => Some(number_of(id)).filter(|number| self.is_of(*number, peer)),
-            _ => None,
-        });
-        let number = own.map(|it| it as u32).or_else(|| self.last_of(peer))?;
-        peer.last = Some(number);
-        let attempt = preliminary(number);
-        let told = Told { command: CommandId(self.commands), attempt, op: OpKind::Release };
-        self.commands += 1;
-        Some(told)
+    /// Records the answer to the request that set a key of the attempt.
+    pub(super) fn granted(&mut self, attempt: AttemptId, answer: Answer) {
+        if let Some(it) = self.uses.get_mut(number_of(attempt)) {
+            it.granted.get_or_insert(answer);
+        }
+    }
+
+    /// Returns the answer that the attempt gets when it has the key.
+    pub(super) fn grant_of(&self, attempt: AttemptId) -> Answer {
+        self.uses.get(number_of(attempt)).and_then(|it| it.granted).unwrap_or(Answer::Yes)
     }
 
     /// Records the TTL with which an attempt's first key is set, in nanoseconds; `u64::MAX` if that
@@ -343,40 +288,39 @@ impl Log {
             it.ttl_ns.get_or_insert(ttl_ns);
         }
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::serve::meaning;
-
-    #[test]
-    fn nothing_is_stored_once_the_limit_is_reached() {
-        let mut log = Log::default();
-        let peer = Peer::new(NodeId(0), 1);
-        let words = ["SET", "res", "one"].map(|word| Bytes::from_static(word.as_bytes()));
-        let meaning = meaning::of(&words, |key| key == b"res").unwrap();
-        assert_eq!(log.use_of(&peer, &meaning), Some((0, OpKind::Set)));
-        log.is_full = true;
-        assert_eq!(log.use_of(&peer, &meaning), Some((0, OpKind::Set)), "what is known is known");
-        let words = ["SET", "res", "two"].map(|word| Bytes::from_static(word.as_bytes()));
-        let meaning = meaning::of(&words, |key| key == b"res").unwrap();
-        assert_eq!(log.use_of(&peer, &meaning), None);
-        assert_eq!((log.uses.len(), log.by_value.len()), (1, 1));
-    }
-
-    #[test]
-    fn one_value_of_two_workers_is_two_attempts() {
-        let mut log = Log::with_workers(vec![String::from("c1"), String::from("c2")]);
-        let words = ["SET", "res", "host"].map(|word| Bytes::from_static(word.as_bytes()));
-        let meaning = meaning::of(&words, |key| key == b"res").unwrap();
-        let peer =
-            |name: Option<&str>| Peer { name: name.map(String::from), ..Peer::new(NodeId(0), 1) };
-        let mut number = |name| log.use_of(&peer(name), &meaning).unwrap().0;
-        assert_eq!([Some("c1"), Some("c2"), Some("c1")].map(&mut number), [0, 1, 0]);
-        // Without a worker's name a request is of the newest.
-        assert_eq!([None, Some("pool")].map(&mut number), [1, 1]);
-        assert_eq!(log.with_value(b"host", Some(ClientId(0))), Some(0));
-        assert_eq!(log.with_value(b"host", Some(ClientId(7))), None);
+    /// Forgets what was executed on other keys than the lock's, which is known now, and the values that
+    /// these requests gave.
+    pub(super) fn forget_others(&mut self) {
+        let early = core::mem::take(&mut self.early);
+        let others = early.into_iter().filter(|(_, key)| !self.key.has_name(key));
+        let others: BTreeSet<CommandId> = others.map(|(command, _)| command).collect();
+        if others.is_empty() {
+            return;
+        }
+        let mut kept = BTreeSet::new();
+        self.entries.retain(|entry| match &entry.what {
+            What::Told(
+                EventKind::Written { command, attempt, .. }
+                | EventKind::Executed { command, attempt, .. }
+                | EventKind::Delivered { command, attempt, .. },
+            ) => {
+                let keeps = !others.contains(command);
+                if keeps {
+                    kept.insert(number_of(*attempt) as u32);
+                }
+                keeps
+            }
+            _ => true,
+        });
+        self.forgotten = others;
+        self.by_name.retain(|_, number| kept.contains(number));
+        for same in self.by_value.values_mut() {
+            same.retain(|number| kept.contains(number));
+        }
+        for number in (0..self.uses.len()).filter(|it| !kept.contains(&(*it as u32))) {
+            let (keys, asked) = (NodeIds::EMPTY, NodeIds::EMPTY);
+            self.uses[number] = Use { keys, asked, ttl_ns: None, ..self.uses[number].clone() };
+        }
     }
 }

@@ -100,17 +100,15 @@ impl Connection<'_> {
         match answer {
             Answer::Reply(value) => {
                 let value = instead.unwrap_or(value);
-                let is_error = matches!(value, Value::Error(_));
-                let says = is_error || !meaning::shows_what_was_there(&request);
-                let delivered = self.tell(told, says.then_some(&value), wall_ns);
+                let delivered = self.tell(told, &request, Some(&value), wall_ns);
                 self.reply(&value, delivered);
             }
             Answer::LastReply(value) => {
-                let delivered = self.tell(told, Some(&value), wall_ns);
+                let delivered = self.tell(told, &request, Some(&value), wall_ns);
                 self.reply(&value, delivered);
                 self.stays = false;
             }
-            Answer::Silence => drop(self.tell(told, None, wall_ns)),
+            Answer::Silence => drop(self.tell(told, &request, None, wall_ns)),
             Answer::Wait { timeout_ms, replicas } => {
                 self.wait(server, &request, (replicas, timeout_ms));
             }
@@ -135,11 +133,11 @@ impl Connection<'_> {
         self.waiting = Some(Waiting { until_ns, replicas, disk });
     }
 
-    /// Records the effect of a request on the lock. `value` is the reply, if it shows whether the
-    /// request succeeded. Returns the event to record when the reply is sent.
+    /// Records the effect of a request on the lock. `value` is the reply, if one is sent. Returns the event to record when the reply is sent.
     fn tell(
         &mut self,
         told: Option<Told>,
+        request: &[Bytes],
         value: Option<&Value>,
         wall_ns: u64,
     ) -> Option<history::EventKind> {
@@ -155,11 +153,13 @@ impl Connection<'_> {
         let changes = |it: &Touched| it.executed.effect.change != Change::Nothing;
         let answer = match value {
             Some(Value::Error(_)) => history::Answer::Error,
+            // The previous value, whether or not the request succeeded.
+            Some(_) if meaning::shows_what_was_there(request) => history::Answer::Yes,
             Some(Value::Null | Value::NullArray | Value::Integer(..=0)) => history::Answer::No,
             None if !self.touched.iter().any(changes) => history::Answer::No,
             _ => history::Answer::Yes,
         };
-        let execution = Execution { touched: &self.touched, answer, wall_ns };
+        let execution = Execution { request, touched: &self.touched, answer, wall_ns };
         recorder.executed(told, &mut self.peer, execution)
     }
 
