@@ -38,11 +38,8 @@ pub(super) fn entrance(timeline: &Timeline<'_>, attempt: &Attempt) -> Option<Cla
 /// Returns true if a client deleted a key of its attempt before it entered.
 fn is_released(timeline: &Timeline<'_>, attempt: &Attempt, entered: Moment) -> bool {
     let own = Writer::Attempt(attempt.id);
-    let deleted = timeline.keys.iter().filter(|key| key.writer == own).filter_map(|key| key.ended);
-    let is_by_itself =
-        |by: Writer| matches!(by, Writer::Attempt(it) if it.client == attempt.id.client);
-    let mut deleted = deleted.filter(|it| it.cause == KeyEnd::Command && is_by_itself(it.by));
-    deleted.any(|it| it.moment.event < entered.event)
+    let mut keys = timeline.keys.iter().filter(|key| key.writer == own && is_deleted(attempt, key));
+    keys.any(|key| key.ended.is_some_and(|it| it.moment.event < entered.event))
 }
 
 /// Describes an attempt by which a worker never entered: the masters saw its keys, not its reasons.
@@ -96,15 +93,44 @@ fn longest_wait(timeline: &Timeline<'_>, attempt: &Attempt, at_ns: u64) -> Optio
     Some(format!("continued without a reply from {nodes} after {wait}"))
 }
 
-/// Explains when the lease of a worker ends, which never extended it; `None` for another client.
+/// Explains when the lease of a worker ends, which never extended it, by the key without which no majority
+/// is left; `None` for another client.
 pub(super) fn end(timeline: &Timeline<'_>, attempt: &Attempt) -> Option<String> {
-    let is_own = |key: &&Key| key.writer == Writer::Attempt(attempt.id);
-    let first_ns = timeline.keys.iter().filter(is_own).map(|key| key.set.at_ns).min()?;
     let is_plain = attempt.extensions.is_empty() && attempt.ttl_ns != u64::MAX;
-    (timeline.is_served() && is_plain).then(|| {
-        let (first, ttl) = (text::instant(first_ns), text::length(attempt.ttl_ns));
-        format!(": its first key was set at {first} for {ttl}, and a lease counts from before that")
+    if !timeline.is_served() || !is_plain {
+        return None;
+    }
+    let own = |node: NodeId| {
+        let mut keys = timeline.keys.iter().rev();
+        keys.find(|key| key.node == node && key.writer == Writer::Attempt(attempt.id))
+    };
+    let keys = NodeId::first(timeline.scenario.cluster.nodes.len()).filter_map(own);
+    let mut ends: Vec<(u64, &Key)> =
+        keys.filter_map(|key| Some((end_of(attempt, key)?, key))).collect();
+    ends.sort_by_key(|(end_ns, _)| core::cmp::Reverse(*end_ns));
+    let (_, key) = *ends.get(usize::from(attempt.needed).checked_sub(1)?)?;
+    let node = timeline.node_name(key.node);
+    Some(if is_deleted(attempt, key) {
+        let client = timeline.client_name(attempt.id.client);
+        format!(": {client} deleted its key on {node} then, and had no majority any more")
+    } else {
+        let (set, ttl) = (text::instant(key.set.at_ns), text::length(attempt.ttl_ns));
+        format!(": its key on {node}, set at {set} for {ttl}, was the last of a majority")
     })
+}
+
+/// Returns the instant until which a client may rely on its key: its expiry, or its end by the client
+/// itself.
+fn end_of(attempt: &Attempt, key: &Key) -> Option<u64> {
+    let deleted = key.ended.filter(|_| is_deleted(attempt, key));
+    deleted.map(|it| it.moment.at_ns).or(key.expected_ns)
+}
+
+/// Returns true if the client of `attempt` deleted the key.
+fn is_deleted(attempt: &Attempt, key: &Key) -> bool {
+    let is_by_itself =
+        |by: Writer| matches!(by, Writer::Attempt(it) if it.client == attempt.id.client);
+    key.ended.is_some_and(|it| it.cause == KeyEnd::Command && is_by_itself(it.by))
 }
 
 /// Tells the last command of an attempt to each node before `at_ns`, nodes with the same command
@@ -169,6 +195,7 @@ mod tests {
     use super::*;
     use crate::report::Played;
     use crate::report::fixture;
+    use crate::report::timeline::KeyEnded;
 
     /// Commands of an attempt: node, what it asks, when it was sent and when a reply came, in ms.
     type Sent = (u8, OpKind, u64, Option<u64>);
@@ -190,6 +217,36 @@ mod tests {
         };
         timeline.commands = sent.iter().map(command).collect();
         longest_wait(&timeline, &attempt, u64::MAX)
+    }
+
+    #[test]
+    fn a_lease_ends_with_the_key_that_breaks_the_majority() {
+        let Played { result, kept, .. } = fixture::jump();
+        let events = kept.into_iter().next().expect("a history").1;
+        let mut scenario = result.case.scenario;
+        scenario.clients.iter_mut().for_each(|it| it.subject = String::from("worker"));
+        let mut timeline = Timeline::new(&scenario, &events);
+        let mut attempt = timeline.leases().next().expect("a lease").clone();
+        let moment = |at_ms: u64| Moment { at_ns: at_ms * 1_000_000, event: at_ms as usize };
+        let key = |node: u8| Key {
+            node: NodeId(node),
+            writer: Writer::Attempt(attempt.id),
+            set: moment(10 * u64::from(node)),
+            ended: None,
+            expected_ns: Some((10 * u64::from(node) + 1_000) * 1_000_000),
+        };
+        timeline.keys = (0..5).map(key).collect();
+        (attempt.needed, attempt.ttl_ns) = (3, 1_000_000_000);
+        attempt.extensions.clear();
+        let told = end(&timeline, &attempt);
+        let third = ": its key on C, set at 0.020 s for 1 s, was the last of a majority";
+        assert_eq!(told.as_deref(), Some(third));
+        for node in 2..5 {
+            let (cause, by) = (KeyEnd::Command, Writer::Attempt(attempt.id));
+            timeline.keys[node].ended = Some(KeyEnded { moment: moment(500), cause, by });
+        }
+        let deleted = ": c1 deleted its key on C then, and had no majority any more";
+        assert_eq!(end(&timeline, &attempt).as_deref(), Some(deleted));
     }
 
     #[test]

@@ -276,6 +276,8 @@ impl<'a> Reader<'a> {
             EventKind::GrantDelivered { attempt, deadline_local_ns, fencing_token, .. } => {
                 self.with(attempt, |it| {
                     it.delivered = Some((at, deadline_local_ns));
+                    // A worker that enters again by one lease believes in it again.
+                    it.released = None;
                     it.fencing_token = fencing_token;
                 });
             }
