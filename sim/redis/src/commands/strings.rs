@@ -21,6 +21,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     }),
     Spec::new("getdel", 2, WRITE, Keys::First, get_and_delete),
     Spec::new("getex", -2, WRITE, Keys::First, get_and_retime),
+    Spec::new("getrange", 4, READ, Keys::First, part),
     Spec::new("getset", 3, WRITE | DENY_OOM, Keys::First, get_and_set),
     Spec::new("incr", 2, WRITE | DENY_OOM, Keys::First, |call| increment(call, 1)),
     Spec::new("incrby", 3, WRITE | DENY_OOM, Keys::First, increment_by),
@@ -139,6 +140,23 @@ fn set_expiring(call: &mut Call<'_>, unit_ms: i64) -> Outcome {
 fn set_missing(call: &mut Call<'_>) -> Outcome {
     let &[key, value] = call.arguments() else { return Err(call.arity()) };
     call.answer(key, KeyCommand::Setnx { value })
+}
+
+/// Returns a part of a value. Negative positions count from the end; a part that reaches beyond the value
+/// is cut.
+fn part(call: &mut Call<'_>) -> Outcome {
+    let &[key, first, last] = call.arguments() else { return Err(call.arity()) };
+    let (first, last) = (integer(first)?, integer(last)?);
+    let value = call.get(key).unwrap_or_else(|| SmallBytes::new(b""));
+    let length = value.len() as i64;
+    let is_backwards = first < 0 && last < 0 && first > last;
+    let from_start = |at: i64| if at < 0 { at.saturating_add(length).max(0) } else { at };
+    let (first, last) = (from_start(first), from_start(last).min(length - 1));
+    let part = match (usize::try_from(first), usize::try_from(last)) {
+        (Ok(first), Ok(last)) if !is_backwards => value.get(first..=last).unwrap_or_default(),
+        _ => b"",
+    };
+    Ok(Value::Bulk(bytes::Bytes::copy_from_slice(part)))
 }
 
 fn length(call: &mut Call<'_>) -> Outcome {

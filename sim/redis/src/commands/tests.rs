@@ -86,6 +86,26 @@ fn set_checks_syntax_then_time_then_condition() {
 }
 
 #[test]
+fn a_part_of_a_value_is_cut_at_its_ends() {
+    let invalid = "-ERR value is not an integer or out of range";
+    Bench::new(&REDIS_7_0).goes(&[
+        ("GETRANGE k 0 -1", "$0\r\n"),
+        ("SET k abcd", "+OK"),
+        ("GETRANGE k 1 2", "$2\r\nbc"),
+        ("GETRANGE k -3 -2", "$2\r\nbc"),
+        ("GETRANGE k -9 9", "$4\r\nabcd"),
+        ("GETRANGE k 3 1", "$0\r\n"),
+        ("GETRANGE k 4 9", "$0\r\n"),
+        ("GETRANGE k -1 -2", "$0\r\n"),
+        ("GETRANGE k 0 -100", "$1\r\na"),
+        ("GETRANGE k -200 -100", "$1\r\na"),
+        ("GETRANGE k -9223372036854775808 9223372036854775807", "$4\r\nabcd"),
+        ("GETRANGE k 0 x", invalid),
+        ("GETRANGE k 0", "-ERR wrong number of arguments for 'getrange' command"),
+    ]);
+}
+
+#[test]
 fn expiry_has_conditions_and_deletes_what_is_over() {
     Bench::new(&REDIS_7_0).goes(&[
         ("SET k v", "+OK"),

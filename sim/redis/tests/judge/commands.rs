@@ -17,7 +17,7 @@ type Words = Vec<Word>;
 type Make = fn(&mut Dice) -> Words;
 
 /// Weights and generators of commands on keys, which may also appear in a script or a transaction.
-const KEYED: [(usize, Make); 18] = [
+const KEYED: [(usize, Make); 19] = [
     (20, set),
     (8, |dice| words(dice, "GET", &[key])),
     (6, |dice| words(dice, "SETNX", &[key, value])),
@@ -33,6 +33,7 @@ const KEYED: [(usize, Make); 18] = [
     (5, |dice| pick_words(dice, &["INCR", "DECR"], &[key])),
     (4, |dice| pick_words(dice, &["INCRBY", "DECRBY"], &[key, integer])),
     (3, |dice| words(dice, "APPEND", &[key, value])),
+    (3, |dice| words(dice, "GETRANGE", &[key, integer, integer])),
     (2, conditional),
     (4, moved),
     (3, found),
