@@ -142,7 +142,7 @@ fn entering_without_keys_prints_advice() {
   Let   L1 = alice’s lease; entered at [..] s, without a lease; TTL [..] ms
   Then  - alice entered at [..] s, but its keys had been gone since [..] s: check the elapsed
           time after the replies
-        - until [..] s, the last command of L1 to each node: GET to A by [..] s
+        - until [..] s, the last command of L1 to each node: extend to A by [..] s
 
   blame   none: a worker’s lock client is wrong, or a worker was stopped before it entered
   replay  redlock-sim check OUT/serve/base.serve.0.jsonl.gz
