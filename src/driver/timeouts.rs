@@ -43,6 +43,8 @@ impl Driver {
             let entry = &mut state.nodes[node.get()];
             if let Some(epoch) = entry.epoch.filter(|_| !entry.task.running) {
                 self.hear_abandoned(state, node, epoch, now);
+                // Releases owed whose keys have expired are due, too.
+                state.machine.handle_node_timeout(node, now);
                 continue;
             }
             if entry.task.running && entry.to_look_since.is_none() {
