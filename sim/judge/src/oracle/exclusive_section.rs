@@ -59,9 +59,7 @@ impl ExclusiveSection {
     /// Returns the blame for the overlap of the sections of two leases; `None` if they do not
     /// overlap.
     pub(super) fn blamed(&self, facts: &Facts, one: AttemptId, other: AttemptId) -> Option<Blamed> {
-        let overlap = self.overlaps.of(one, other)?;
-        let leases = facts.beliefs.overlaps().of(one, other);
-        Some(leases.map_or_else(|| so_far(facts, overlap), |leases| leases.blamed))
+        self.overlaps.of(one, other).map(|overlap| blamed(facts, overlap))
     }
 
     /// Returns the judgement of a finished run.
@@ -71,12 +69,17 @@ impl ExclusiveSection {
         }
         let mut found = if self.seen { Judgement::Holds } else { Judgement::Vacuous };
         for overlap in self.overlaps.iter() {
-            let (one, other) = (overlap.first, overlap.second);
-            let blamed = self.blamed(facts, one, other).unwrap_or_default();
-            found.violated(overlap.violation(facts.leases.in_order(one, other), blamed));
+            let pair = facts.leases.in_order(overlap.first, overlap.second);
+            found.violated(overlap.violation(pair, blamed(facts, overlap)));
         }
         found
     }
+}
+
+/// Returns the blame for an overlap of sections: that of the two leases, if they overlap as well.
+fn blamed(facts: &Facts, overlap: &Overlap) -> Blamed {
+    let leases = facts.beliefs.overlaps().of(overlap.first, overlap.second);
+    leases.map_or_else(|| so_far(facts, overlap), |leases| leases.blamed)
 }
 
 /// Returns the blame for an overlap of sections, at its end or now.

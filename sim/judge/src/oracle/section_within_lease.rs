@@ -76,8 +76,7 @@ impl SectionWithinLease {
             }
             if self.exposed != Some(id) && !self.found.is_final() {
                 let blamed = blame::of_exposure(facts, id, from_ns);
-                if !self.found.is_violated() || blamed.is_none() {
-                    self.found.violated(Violation::of_one(id, from_ns, blamed));
+                if self.found.violated(Violation::of_one(id, from_ns, blamed)) {
                     self.exposed = Some(id);
                 }
             }

@@ -179,11 +179,14 @@ impl Judgement {
         matches!(self, Self::Violated(found) if found.blamed.is_none())
     }
 
-    /// Records a violation, unless an earlier one is reported: see [`Violation`].
-    pub(super) fn violated(&mut self, found: Violation) {
-        if !self.is_violated() || found.blamed.is_none() && !self.is_final() {
+    /// Records a violation, unless an earlier one is reported: see [`Violation`]. Returns true if it was
+    /// recorded.
+    pub(super) fn violated(&mut self, found: Violation) -> bool {
+        let is_reported = !self.is_violated() || found.blamed.is_none() && !self.is_final();
+        if is_reported {
             *self = Self::Violated(found);
         }
+        is_reported
     }
 
     /// Records that the property was put to the test and held this time. Keeps a violation.

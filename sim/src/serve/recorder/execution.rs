@@ -1,4 +1,4 @@
-//! What the execution of a request did to the lock.
+//! Records the execution of requests: their effects on the lock's key, and their answers as votes.
 
 use lock_judge::history::{Answer, EventKind, KeyEnd, NodeId, OpKind, Writer};
 use redis_sim::Change;

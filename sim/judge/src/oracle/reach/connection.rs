@@ -1,4 +1,4 @@
-//! What the history shows of one connection.
+//! Connections between clients and nodes, as far as a history shows them.
 
 use super::super::ground::NEVER;
 use crate::history::CommandId;
