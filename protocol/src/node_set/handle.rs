@@ -66,14 +66,20 @@ impl NodeSet {
         self.key_changed(node, resource, None, now)
     }
 
+    /// Passes on what a change of the link to `node` means for the uses.
+    #[inline]
+    fn link_changed(&mut self, node: NodeIndex, now: BootInstant) {
+        self.look_for_connections();
+        self.route(now);
+        self.note_connection(node, now);
+    }
+
     /// Handles a connection that could not be opened, was closed, or was reset by the other side.
     pub fn handle_closed(&mut self, node: NodeIndex, epoch: u32, now: BootInstant) {
         self.advance(now);
         self.touched.insert(node);
         self.links[node.get()].handle_closed(epoch, now, &mut self.notes);
-        self.look_for_connections();
-        self.route(now);
-        self.note_connection(node, now);
+        self.link_changed(node, now);
     }
 
     /// Handles the end of a connection, or of a dial, with the runtime that it ran on: the node has
@@ -82,9 +88,7 @@ impl NodeSet {
         self.advance(now);
         self.touched.insert(node);
         self.links[node.get()].handle_abandoned(epoch, now, &mut self.notes);
-        self.look_for_connections();
-        self.route(now);
-        self.note_connection(node, now);
+        self.link_changed(node, now);
     }
 
     /// Handles the next reply on the connection. `now` is read after the reply. Returns true if
@@ -103,9 +107,7 @@ impl NodeSet {
         let had_lost_again = self.links[node.get()].has_lost_again();
         let was_stuck = self.links[node.get()].is_stuck(now);
         let changed = self.links[node.get()].handle_reply(epoch, reply, now, &mut self.notes);
-        self.look_for_connections();
-        self.route(now);
-        self.note_connection(node, now);
+        self.link_changed(node, now);
         let link = &self.links[node.get()];
         let is_introduced = had_lost_again && !link.has_lost_again();
         if is_introduced || known.is_some_and(|from| from != link.memory_from()) {
@@ -140,9 +142,7 @@ impl NodeSet {
         if self.node_timeout(node).is_some_and(|at| at <= now) {
             self.touched.insert(node);
             self.links[node.get()].handle_timeout(now, &mut self.notes);
-            self.look_for_connections();
-            self.route(now);
-            self.note_connection(node, now);
+            self.link_changed(node, now);
         }
     }
 
