@@ -2,8 +2,8 @@
 //!
 //! The lease is not released when the job is done: a machine whose clock is behind would find the
 //! lock free and run the job again. Instead the lease is left until it expires. So the TTL must be
-//! longer than the difference between the machines' clocks, and shorter than the time to the next
-//! run.
+//! longer than the difference between the machines' clocks and the wait together, and shorter than
+//! the time to the next run. The job must end within the TTL; a longer one needs `keep_alive`.
 //!
 //! ```console
 //! $ cargo run --example cron -- redis://a:6379 redis://b:6379 redis://c:6379

@@ -125,7 +125,7 @@ pub(crate) struct Run {
     #[arg(short = 'E', long, value_name = "CODE", default_value_t = TAKEN)]
     pub(crate) conflict_exit_code: u8,
     /// If the command succeeds, leave the lock until its TTL is over: others that start a little
-    /// later do not repeat the work
+    /// later do not repeat the work. The TTL must be longer than that and their `--wait` together
     #[arg(long)]
     pub(crate) leave: bool,
     /// Print when the lock is acquired and released; with `-E 0`, also when somebody else has it

@@ -61,6 +61,13 @@ impl<'a> Plan<'a> {
             let message = format!("`--limit {limit:?}` must be longer than `--ttl {ttl:?}`");
             return Err(Stop::failed(message));
         }
+        let wait = arguments.wait;
+        if arguments.leave && wait >= ttl {
+            return Err(Stop::failed(format!(
+                "with `--leave`, `--wait {wait:?}` must be less than `--ttl {ttl:?}`: who waits until \
+                 the lock that was left expires repeats the work"
+            )));
+        }
         Ok(Self { arguments, redlock, ttl, grace })
     }
 

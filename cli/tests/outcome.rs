@@ -101,6 +101,11 @@ fn wrong_usage_has_an_exit_code() {
             "run --nodes redis://a --fleet-max-ttl 30s --limit 30s res -- true",
             "`--limit 30s` must be longer than `--ttl 30s`",
         ),
+        (
+            "run --nodes redis://a --fleet-max-ttl 30s --leave --ttl 5s res -- true",
+            "with `--leave`, `--wait 10s` must be less than `--ttl 5s`: who waits until the lock that \
+             was left expires repeats the work",
+        ),
     ] {
         let Done { code, err, .. } = call(words);
         assert_eq!(code, Some(125), "{words}: {err}");
