@@ -29,9 +29,10 @@ pub enum Cost {
 
 impl Cost {
     /// All costs, in the order of files and reports.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Quantity(Quantity::Commands),
         Self::Quantity(Quantity::WaitWithoutHolder),
+        Self::Quantity(Quantity::Bypasses),
         Self::Quantity(Quantity::BeliefWithoutMajority),
         Self::Quantity(Quantity::LeasesLost),
         Self::Quantity(Quantity::VotesMisjudged),

@@ -45,8 +45,12 @@ pub(super) const fn is_judged(property: Property) -> bool {
 }
 
 /// Quantities that can be measured from outside.
-pub(super) const MEASURED: [Quantity; 3] =
-    [Quantity::WaitWithoutHolder, Quantity::SectionOverlap, Quantity::SectionWithoutMajority];
+pub(super) const MEASURED: [Quantity; 4] = [
+    Quantity::WaitWithoutHolder,
+    Quantity::Bypasses,
+    Quantity::SectionOverlap,
+    Quantity::SectionWithoutMajority,
+];
 
 /// A run in the form that is judged and stored.
 #[derive(Debug)]

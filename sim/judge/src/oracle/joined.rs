@@ -44,6 +44,7 @@ pub(super) fn joined_measured(ones: Measured, others: Measured) -> Measured {
             // Of a lock that was asked for and has no value, an acquisition had no lease.
             Quantity::GrantedAt if has_ungranted(&ones) || has_ungranted(&others) => None,
             Quantity::AttemptsPerLock
+            | Quantity::Bypasses
             | Quantity::CommandsPerLock
             | Quantity::GrantedAt
             | Quantity::LeaseKept

@@ -5,6 +5,7 @@
 //! time.
 
 mod beliefs;
+mod bypasses;
 mod effort;
 mod polls;
 mod reads;
@@ -13,6 +14,7 @@ mod votes;
 mod waits;
 
 use self::beliefs::Beliefs;
+use self::bypasses::Bypasses;
 use self::effort::Effort;
 use self::polls::{Polls, client_of};
 use self::reads::Reads;
@@ -27,6 +29,7 @@ use crate::history::{AttemptId, ClientId, EventKind, NodeId, OpKind, Settlement,
 #[derive(Debug)]
 pub(super) struct Measures {
     beliefs: Beliefs,
+    bypasses: Bypasses,
     effort: Effort,
     polls: Polls,
     reads: Reads,
@@ -39,6 +42,7 @@ impl Measures {
     pub(super) fn new() -> Self {
         Self {
             beliefs: Beliefs::default(),
+            bypasses: Bypasses::new(),
             effort: Effort::default(),
             polls: Polls::new(),
             reads: Reads::new(),
@@ -50,6 +54,7 @@ impl Measures {
 
     pub(super) fn reset(&mut self) {
         self.beliefs = Beliefs::default();
+        self.bypasses = Bypasses::new();
         self.effort = Effort::default();
         self.polls.reset();
         self.reads.reset();
@@ -117,6 +122,7 @@ impl Measures {
             EventKind::GrantDelivered { attempt, .. } if is_judged(attempt) => {
                 self.effort.granted(facts.now_ns);
                 self.waits.ended(attempt.client);
+                self.bypasses.granted(attempt.client, self.waits.asking);
                 self.beliefs.seen();
             }
             EventKind::VotesChanged { attempt, confirmed, .. } if is_judged(attempt) => {
@@ -130,7 +136,7 @@ impl Measures {
             EventKind::GaveUp { client } if facts.setting.is_judged(client) => {
                 self.polls.gave_up(client);
                 self.effort.gave_up();
-                self.waits.ended(client);
+                self.asks_no_more(client);
             }
             EventKind::SectionEntered { attempt } if is_judged(attempt) => {
                 self.sections.entered(attempt);
@@ -144,6 +150,7 @@ impl Measures {
         self.polls.began(facts.now_ns, client);
         self.reads.began(facts.now_ns, client);
         self.effort.attempts += 1;
+        self.bypasses.asked(client);
         match facts.setting.is_worker(client) {
             true => self.waits.worker_asked(client),
             false => self.waits.asked(client),
@@ -166,9 +173,15 @@ impl Measures {
         let is_worker = facts.setting.is_worker(client);
         if is_worker && outcome != Settlement::Granted {
             self.waits.worker_asked(client);
+            self.bypasses.asked(client);
         } else if outcome == Settlement::Cancelled {
-            self.waits.ended(client);
+            self.asks_no_more(client);
         }
+    }
+
+    fn asks_no_more(&mut self, client: ClientId) {
+        self.bypasses.ended(client);
+        self.waits.ended(client);
     }
 
     /// Records a change that every client but `by` may react to.
@@ -180,13 +193,14 @@ impl Measures {
     fn killed(&mut self, client: ClientId) {
         self.sections.killed(client);
         self.votes.killed(client);
-        self.waits.ended(client);
+        self.asks_no_more(client);
     }
 
     /// Returns the quantities of the run so far.
     pub(super) fn measured(&self) -> Measured {
         let mut measured = Measured::default();
         self.beliefs.measure(&mut measured);
+        self.bypasses.measure(&mut measured);
         self.effort.measure(&mut measured);
         self.polls.measure(&mut measured);
         self.reads.measure(&mut measured);

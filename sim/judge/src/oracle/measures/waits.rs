@@ -13,7 +13,8 @@ use crate::scenario::Quantity;
 /// Acquisitions of a run so far.
 #[derive(Debug)]
 pub(super) struct Waits {
-    asking: ClientIds,
+    /// Clients that ask for the lock, without workers.
+    pub(super) asking: ClientIds,
     without_holder_ns: u64,
     /// Time in which nobody held the lock, whether a client asked or not.
     free_ns: u64,

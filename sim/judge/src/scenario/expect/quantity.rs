@@ -17,6 +17,8 @@ pub enum Quantity {
     LeaseKept,
     /// Time in which a client asked for the lock and no client believed that it held it.
     WaitWithoutHolder,
+    /// Most leases of others that were delivered while one acquisition waited.
+    Bypasses,
     /// Time in which two leases or more were believed.
     BeliefOverlap,
     /// Time in which a lease was believed and no majority of the nodes had its key.
@@ -86,10 +88,11 @@ impl Bounds {
 
 impl Quantity {
     /// All quantities, in the order of reports.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::GrantedAt,
         Self::LeaseKept,
         Self::WaitWithoutHolder,
+        Self::Bypasses,
         Self::BeliefOverlap,
         Self::BeliefWithoutMajority,
         Self::LeasesLost,
@@ -112,6 +115,7 @@ impl Quantity {
             Self::GrantedAt => "granted-at",
             Self::LeaseKept => "lease-kept",
             Self::WaitWithoutHolder => "wait-without-holder",
+            Self::Bypasses => "bypasses",
             Self::BeliefOverlap => "belief-overlap",
             Self::BeliefWithoutMajority => "belief-without-majority",
             Self::LeasesLost => "leases-lost",
@@ -133,7 +137,8 @@ impl Quantity {
     pub const fn unit(self) -> Unit {
         match self {
             Self::AttemptsPerLock | Self::CommandsPerLock => Unit::Thousandths,
-            Self::LeasesLost
+            Self::Bypasses
+            | Self::LeasesLost
             | Self::PollsInASecond
             | Self::AttemptsInVain
             | Self::ReadsInASecond
