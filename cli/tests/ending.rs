@@ -97,7 +97,9 @@ fn a_lease_without_extensions_names_the_nodes() {
 
 fn signals_are_passed_on() {
     let fleet = Fleet::of(1);
-    for (signal, code) in [("TERM", 143), ("INT", 130), ("HUP", 129), ("USR1", 138)] {
+    for (signal, code) in
+        [("TERM", 143), ("INT", 130), ("HUP", 129), ("ALRM", 142), ("XCPU", 152), ("USR1", 138)]
+    {
         let script = "trap 'exit 9' USR1; echo ready; sleep 1000 & wait";
         let mut call = Call::start(fleet.run("", script));
         assert_eq!(call.line(), "ready");

@@ -187,8 +187,8 @@ fn a_signal_ends_the_wait() {
 
 fn a_lock_that_is_left_keeps_others_out() {
     let fleet = Fleet::of(1);
-    assert_eq!(finish(fleet.run("--leave", "exit 1")).code, Some(1));
+    assert_eq!(finish(fleet.run("--wait 1s --leave", "exit 1")).code, Some(1));
     fleet.empties();
-    assert_eq!(finish(fleet.run("--leave", "exit 0")).code, Some(0));
+    assert_eq!(finish(fleet.run("--wait 1s --leave", "exit 0")).code, Some(0));
     assert_eq!(finish(fleet.run("--wait 0", "exit 0")).code, Some(121));
 }

@@ -8,9 +8,20 @@ use nix::sys::signal::{SigSet, raise};
 use rustix::process::{Signal, kill_current_process_group};
 use tokio::signal::unix::{self, SignalKind, signal};
 
-/// Signals that are passed on. Each of them would end this process.
-const FORWARDED: [Signal; 6] =
-    [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR2];
+/// Signals that are passed on. Each of them would end this process, and the command would run on.
+const FORWARDED: [Signal; 11] = [
+    Signal::INT,
+    Signal::TERM,
+    Signal::HUP,
+    Signal::QUIT,
+    Signal::USR1,
+    Signal::USR2,
+    Signal::ALARM,
+    Signal::VTALARM,
+    Signal::PROF,
+    Signal::XCPU,
+    Signal::XFSZ,
+];
 
 /// A signal that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
