@@ -67,7 +67,7 @@ met     clock-jump::five-votes-survive-one-forgetful-node  event 7..9  everythin
     redlock_sim(&folder, &["replay", "clock-jump", "--seed", "7"]).code(1).stdout_eq(str![[r#"
 clock-jump  event  seed 7
 hash    [..], as in reports/clock-jump/base.7.jsonl.gz
-  mutual-exclusion     violated (clock(C))              expected violated (clock(C))
+  mutual-exclusion     violated (clock(C))              expected violated (clock(C)) for 1 s or more
 ! exclusive-section    violated (clock(C))              expected to hold
 ...
 "#]]);
@@ -75,7 +75,7 @@ hash    [..], as in reports/clock-jump/base.7.jsonl.gz
     redlock_sim(&folder, &["check", stored]).code(1).stdout_eq(str![[r#"
 clock-jump  event  seed 7
 hash    [..], equal to that of its events
-  mutual-exclusion     violated (clock(C))              expected violated (clock(C))
+  mutual-exclusion     violated (clock(C))              expected violated (clock(C)) for 1 s or more
 ! exclusive-section    violated (clock(C))              expected to hold
 ...
 "#]]);

@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     fn figures(commands: impl IntoIterator<Item = u64>) -> Figures {
-        let block = |(place, commands)| (place as u64 * BLOCK, [commands, 0, 0, 0, 0, 7]);
+        let block = |(place, commands)| (place as u64 * BLOCK, [commands, 0, 0, 0, 0, 0, 7]);
         Figures(commands.into_iter().enumerate().map(block).collect())
     }
 

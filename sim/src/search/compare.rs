@@ -1,12 +1,12 @@
 //! Compares the verdicts of a campaign with the expectations of the scenario.
 
 use lock_judge::history::{FaultId, Id};
-use lock_judge::oracle::Blamed;
 use lock_judge::scenario::{Case, Expectation, Property, Quantity, Span, Verdict};
+use lock_judge::text;
 
 use super::figures::QuantityTally;
 use super::result::{CaseResult, Failure, Observed, PropertyResult, QuantityResult};
-use super::tally::{PropertyTally, Tally};
+use super::tally::{Found, PropertyTally, Tally};
 
 /// Returns the result of `case` on the engine named `engine`, from the runs in `tally`.
 pub(super) fn result(
@@ -76,30 +76,37 @@ fn of_property(
         PropertyTally { held, .. } if *held > 0 => Observed::Holds,
         _ => Observed::Vacuous,
     };
-    let words = |blamed: &Blamed| blamed.names(&case.scenario);
-    let blames: Vec<Vec<String>> = tally.blames.iter().map(words).collect();
-    let failures =
-        if runs == 0 { Vec::new() } else { failures(&expected, observed, runs, tally, &blames) };
-    let mut blames: Vec<String> = blames.iter().map(|causes| causes.join("+")).collect();
+    let causes = |found: &Found| found.violation.blamed.names(&case.scenario);
+    let wrong = wrong_blame(&expected, tally, causes);
+    let short = short_overlap(&expected, tally.shortest);
+    let mut failures = match runs {
+        0 => Vec::new(),
+        _ => wrong_verdict(&expected, observed, runs, tally),
+    };
+    let departures = [wrong, short].into_iter().flatten();
+    let (told, departing): (Vec<String>, Vec<Found>) = departures.unzip();
+    failures.extend(told);
+    let shown = departing.first().copied().or(tally.first);
+    let mut blames: Vec<String> = tally.blames.iter().map(|it| causes(it).join("+")).collect();
     blames.sort_unstable();
     PropertyResult {
         property,
         expected,
         observed,
         violating_seeds: tally.violated,
-        first: tally.first.map(|first| (first.seed, first.violation)),
+        first_seed: tally.first.map(|found| found.seed),
+        shown: shown.map(|found| (found.seed, found.violation)),
         blames,
-        shortest_overlap_ns: tally.shortest_overlap_ns,
+        shortest_overlap_ns: tally.shortest.map(|found| found.overlap().0),
         failures,
     }
 }
 
-fn failures(
+fn wrong_verdict(
     expected: &Expectation,
     observed: Observed,
     runs: u64,
     tally: &PropertyTally,
-    blames: &[Vec<String>],
 ) -> Vec<String> {
     if expected.verdict == Verdict::Any || observed == Observed::Unjudged {
         return Vec::new();
@@ -115,7 +122,9 @@ fn failures(
         }
         (Verdict::Violated, Observed::Sometimes | Observed::Holds) => {
             let wanted = "expected to be violated by every seed";
-            failures.push(format!("{wanted}, violated by {violated} of {runs}"));
+            let kept =
+                tally.unviolated.map_or(String::new(), |seed| format!(", not by seed {seed}"));
+            failures.push(format!("{wanted}, violated by {violated} of {runs}{kept}"));
         }
         (Verdict::Sometimes, Observed::Holds) => {
             let wanted = "expected to be violated by some seed";
@@ -123,23 +132,33 @@ fn failures(
         }
         _ => {}
     }
-    failures.extend(wrong_blame(expected, blames));
-    failures.extend(short_overlap(expected, tally.shortest_overlap_ns));
     failures
 }
 
-/// Returns an error message if a violating run was not blamed as expected.
-fn wrong_blame(expected: &Expectation, blames: &[Vec<String>]) -> Option<String> {
+/// Returns the first violation that was not blamed as expected, with an error message.
+fn wrong_blame(
+    expected: &Expectation,
+    tally: &PropertyTally,
+    causes: impl Fn(&Found) -> Vec<String>,
+) -> Option<(String, Found)> {
     let expected = expected.blame.as_ref()?;
-    let other = blames.iter().find(|causes| !expected.allows(causes))?;
-    let (wanted, other) = (expected.words(" + "), other.join(" + "));
-    Some(format!("expected to be blamed on {wanted}, blamed on {other}"))
+    let others = tally.blames.iter().filter(|it| !expected.allows(&causes(it)));
+    let other = *others.min_by_key(|it| it.seed)?;
+    let (wanted, blamed) = (expected.words(" + "), causes(&other).join(" + "));
+    let Found { seed, .. } = other;
+    Some((format!("expected to be blamed on {wanted}, seed {seed} is blamed on {blamed}"), other))
 }
 
-fn short_overlap(expected: &Expectation, shortest_ns: Option<u64>) -> Option<String> {
-    let (wanted, shortest) = (expected.overlap_at_least?, Span(shortest_ns?));
-    (shortest < wanted)
-        .then(|| format!("expected an overlap of at least {wanted}, the shortest is {shortest}"))
+/// Returns the violation with the shortest overlap if it is shorter than expected, with an error
+/// message.
+fn short_overlap(expected: &Expectation, shortest: Option<Found>) -> Option<(String, Found)> {
+    let (wanted, shortest) = (expected.overlap_at_least?, shortest?);
+    let (overlap_ns, seed) = shortest.overlap();
+    (Span(overlap_ns) < wanted).then(|| {
+        let overlap = text::length(overlap_ns);
+        let told = format!("expected an overlap of at least {wanted}, seed {seed} has {overlap}");
+        (told, shortest)
+    })
 }
 
 /// Compares the values of a quantity with its bounds. Every run must measure it, within them.
@@ -195,6 +214,29 @@ mod tests {
         let first = &found.failures[0];
         assert!(first.starts_with(&format!("expected ..1ms, seed {} has ", figures.min_seed)));
         assert!(outside.kept_seeds().contains(&figures.min_seed));
+    }
+
+    #[test]
+    fn the_violation_that_is_not_as_expected_is_shown() {
+        let played = |at_least: &str| {
+            let more = format!("verdict = \"violated\", overlap-at-least = \"{at_least}\"");
+            let setting = format!("expect.mutual-exclusion={{ {more} }}");
+            let settings = [&*setting, "client.c2.steps.1.hold=1s..2s"];
+            let mut result = play(&clock_jump(&settings)[0], 0..40, 2);
+            result.properties.swap_remove(Property::MutualExclusion as usize)
+        };
+        let overlap_ns = |found: &PropertyResult| {
+            let (_, violation) = found.shown.expect("it is violated");
+            violation.to_ns - violation.from_ns
+        };
+        let met = played("1ns");
+        assert_eq!((met.shown.map(|(seed, _)| seed), met.first_seed), (Some(0), Some(0)));
+        let shortest_ns = met.shortest_overlap_ns.expect("it is violated");
+        assert!(shortest_ns < overlap_ns(&met), "the first is not the shortest");
+        let missed = played(&format!("{}ns", shortest_ns + 1));
+        assert_eq!((overlap_ns(&missed), missed.first_seed), (shortest_ns, Some(0)));
+        let told = format!("seed {} has", missed.shown.expect("it is violated").0);
+        assert!(missed.failures[0].contains(&told), "{:?}", missed.failures);
     }
 
     #[test]

@@ -34,13 +34,13 @@ impl Played {
         Some(events)
     }
 
-    /// Returns the properties whose first violation is in the run of `seed`, each with that
+    /// Returns the properties whose shown violation is in the run of `seed`, each with that
     /// violation.
     #[must_use]
     pub fn violations(&self, seed: u64) -> Vec<(Property, &Violation)> {
-        let first = |it: &&PropertyResult| it.first.is_some_and(|(of, _)| of == seed);
-        let violated = self.result.properties.iter().filter(first);
-        violated.filter_map(|it| Some((it.property, &it.first.as_ref()?.1))).collect()
+        let shown = |it: &&PropertyResult| it.shown.is_some_and(|(of, _)| of == seed);
+        let violated = self.result.properties.iter().filter(shown);
+        violated.filter_map(|it| Some((it.property, &it.shown.as_ref()?.1))).collect()
     }
 
     /// Returns the seeds of the runs that a page shows: each kept run that is the first to violate

@@ -35,8 +35,10 @@ pub struct PropertyResult {
     pub observed: Observed,
     /// Number of seeds that violated the property.
     pub violating_seeds: u64,
-    /// First violating seed, and its violation.
-    pub first: Option<(u64, Violation)>,
+    /// First violating seed.
+    pub first_seed: Option<u64>,
+    /// Violation that reports show, and its seed: the first that is not as expected, or else the first.
+    pub shown: Option<(u64, Violation)>,
     /// Distinct blames in the notation of scenarios, sorted. Each entry is the blame of one run,
     /// its causes joined by `+`.
     pub blames: Vec<String>,
@@ -208,9 +210,9 @@ impl CaseResult {
     /// seed, unless its run panicked. Sorted, without duplicates.
     #[must_use]
     pub fn kept_seeds(&self) -> Vec<u64> {
-        let firsts = self.properties.iter().filter_map(|it| it.first.as_ref());
+        let shown = self.properties.iter().filter_map(|it| it.shown.as_ref());
         let outside = self.quantities.iter().filter_map(|it| it.failing_seed);
-        let mut seeds: Vec<u64> = firsts.map(|(seed, _)| *seed).chain(outside).collect();
+        let mut seeds: Vec<u64> = shown.map(|(seed, _)| *seed).chain(outside).collect();
         let start = self.seeds.start;
         let panicked =
             |it: &Failure| matches!(it, Failure::Panicked { seed, .. } if *seed == start);

@@ -5,7 +5,7 @@
 //! threads, and its size does not grow with the number of runs.
 
 use lock_judge::history::FaultIds;
-use lock_judge::oracle::{Blamed, Counters, Judgement, Violation};
+use lock_judge::oracle::{Counters, Judgement, Violation};
 use lock_judge::scenario::{Property, Quantity};
 use serde::{Deserialize, Serialize};
 
@@ -47,16 +47,20 @@ pub(super) struct PropertyTally {
     pub(super) unjudged: u64,
     pub(super) violated: u64,
     /// Violation of the smallest violating seed.
-    pub(super) first: Option<FirstViolation>,
-    pub(super) shortest_overlap_ns: Option<u64>,
-    /// Distinct blames, sorted; at most [`BLAMES_MAX`], the smallest.
-    pub(super) blames: Vec<Blamed>,
+    pub(super) first: Option<Found>,
+    /// Violation with the shortest overlap, of the smallest such seed.
+    pub(super) shortest: Option<Found>,
+    /// Violations with distinct blames, each of the smallest such seed, sorted by their blames; at most
+    /// [`BLAMES_MAX`], the smallest.
+    pub(super) blames: Vec<Found>,
+    /// Smallest seed that did not violate the property.
+    pub(super) unviolated: Option<u64>,
 }
 
 /// A violation, and the run in which it happened.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) struct FirstViolation {
+pub(super) struct Found {
     pub(super) seed: u64,
     pub(super) hash: u64,
     pub(super) violation: Violation,
@@ -120,41 +124,62 @@ impl Tally {
 
 impl PropertyTally {
     fn add(&mut self, run: &Outcome, judgement: Judgement) {
-        let violation = match judgement {
-            Judgement::Holds => return self.held += 1,
-            Judgement::Unjudged => return self.unjudged += 1,
-            Judgement::Vacuous => return,
-            Judgement::Violated(violation) => violation,
+        let Judgement::Violated(violation) = judgement else {
+            self.held += u64::from(judgement == Judgement::Holds);
+            self.unjudged += u64::from(judgement == Judgement::Unjudged);
+            self.unviolated = smaller(self.unviolated, Some(run.seed));
+            return;
         };
         self.violated += 1;
-        self.keep_first(Some(FirstViolation { seed: run.seed, hash: run.hash, violation }));
-        let overlap_ns = violation.to_ns.saturating_sub(violation.from_ns);
-        self.shortest_overlap_ns = smaller(self.shortest_overlap_ns, Some(overlap_ns));
-        insert_smallest(&mut self.blames, violation.blamed, BLAMES_MAX, by_causes);
+        let found = Found { seed: run.seed, hash: run.hash, violation };
+        self.first = Found::smaller(self.first, Some(found), Found::seed);
+        self.shortest = Found::smaller(self.shortest, Some(found), Found::overlap);
+        self.keep_blame(found);
     }
 
     fn merge(&mut self, other: Self) {
         self.held += other.held;
         self.unjudged += other.unjudged;
         self.violated += other.violated;
-        self.keep_first(other.first);
-        self.shortest_overlap_ns = smaller(self.shortest_overlap_ns, other.shortest_overlap_ns);
-        for blamed in other.blames {
-            insert_smallest(&mut self.blames, blamed, BLAMES_MAX, by_causes);
-        }
+        self.first = Found::smaller(self.first, other.first, Found::seed);
+        self.shortest = Found::smaller(self.shortest, other.shortest, Found::overlap);
+        other.blames.into_iter().for_each(|found| self.keep_blame(found));
+        self.unviolated = smaller(self.unviolated, other.unviolated);
     }
 
-    fn keep_first(&mut self, other: Option<FirstViolation>) {
-        if let Some(other) = other
-            && self.first.is_none_or(|known| other.seed < known.seed)
-        {
-            self.first = Some(other);
+    fn keep_blame(&mut self, found: Found) {
+        let blamed = found.violation.blamed;
+        let same = self.blames.iter_mut().find(|known| known.violation.blamed == blamed);
+        match same {
+            Some(known) if found.seed < known.seed => *known = found,
+            Some(_) => {}
+            None => insert_smallest(&mut self.blames, found, BLAMES_MAX, by_causes),
         }
     }
 }
 
-fn by_causes(one: &Blamed, other: &Blamed) -> core::cmp::Ordering {
-    one.iter().cmp(other.iter())
+impl Found {
+    const fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Returns the length of the overlap, in nanoseconds, and the seed.
+    pub(super) const fn overlap(&self) -> (u64, u64) {
+        (self.violation.to_ns.saturating_sub(self.violation.from_ns), self.seed)
+    }
+
+    /// Returns the violation whose `key` is smaller.
+    fn smaller<K: Ord>(
+        one: Option<Self>,
+        other: Option<Self>,
+        key: impl Fn(&Self) -> K,
+    ) -> Option<Self> {
+        one.into_iter().chain(other).min_by_key(key)
+    }
+}
+
+fn by_causes(one: &Found, other: &Found) -> core::cmp::Ordering {
+    one.violation.blamed.iter().cmp(other.violation.blamed.iter())
 }
 
 #[cfg(test)]

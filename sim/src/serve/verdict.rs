@@ -77,7 +77,7 @@ pub fn untested_in_words(result: &CaseResult) -> Option<String> {
 /// Adds what makes a run incomplete to its result. A run that was cut short is not judged.
 pub fn note(result: &mut CaseResult, is_cut_short: bool, incomplete: Vec<String>) {
     if is_cut_short {
-        result.properties.iter_mut().for_each(|it| it.first = None);
+        result.properties.iter_mut().for_each(|it| it.shown = None);
     }
     result.failures.retain(|it| *it != Failure::NothingHappened);
     result.failures.extend(incomplete.into_iter().map(|why| Failure::Incomplete { why }));
@@ -86,7 +86,7 @@ pub fn note(result: &mut CaseResult, is_cut_short: bool, incomplete: Vec<String>
 /// Returns true for a served run that violated nothing because too little happened in it.
 #[must_use]
 pub fn is_untested(result: &CaseResult) -> bool {
-    let is_clean = result.properties.iter().all(|it| it.first.is_none());
+    let is_clean = result.properties.iter().all(|it| it.shown.is_none());
     let is_clean = is_clean && !result.exceeds_bounds();
     result.engine == ENGINE && is_clean && untested(result).next().is_some()
 }

@@ -40,7 +40,7 @@ impl Exit {
             .any(|found| found.observed == Observed::Unjudged && is_named(found.property));
         // A run with a violation that was not expected, or above a bound, is never inconclusive.
         let is_expected =
-            |found: &PropertyResult| found.first.is_none() || found.failures.is_empty();
+            |found: &PropertyResult| found.shown.is_none() || found.failures.is_empty();
         let is_clean = result.properties.iter().all(is_expected) && !result.exceeds_bounds();
         let is_incomplete = is_clean && has(|it| matches!(it, Failure::Incomplete { .. }));
         if has(|it| matches!(it, Failure::Panicked { .. })) {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use lock_judge::history::Event;
 use lock_judge::oracle::{Counters, Violation};
-use lock_judge::scenario::{Expectation, Property, Verdict};
+use lock_judge::scenario::{Expectation, Property, Span, Verdict};
 use lock_judge::text;
 use redlock_sim::search::{CaseResult, Figures, Observed, Played, PropertyResult, QuantityResult};
 
@@ -36,12 +36,12 @@ pub(super) fn told_in_full(played: &Played, out: &Path) -> String {
     format!("{}\n{verdicts}{quantities}{stories}", case(played))
 }
 
-/// Returns the story of the first violation of each property that `is_told`.
+/// Returns the story of the shown violation of each property that `is_told`.
 fn stories(played: &Played, out: &Path, is_told: impl Fn(&&PropertyResult) -> bool) -> String {
     let result = &played.result;
     let mut text = String::new();
     for found in result.properties.iter().filter(is_told) {
-        let Some((seed, violation)) = &found.first else { continue };
+        let Some((seed, violation)) = &found.shown else { continue };
         if let Some(events) = played.history(*seed) {
             let history = out.join(result.history_file(*seed)).display().to_string();
             let again =
@@ -195,10 +195,10 @@ fn expected(expected: &Expectation) -> String {
         Verdict::Sometimes => "sometimes",
         Verdict::Violated => "violated",
     };
-    match &expected.blame {
-        None => word.to_owned(),
-        Some(blame) => format!("{word} ({})", blame.words("+")),
-    }
+    let blame = expected.blame.as_ref().map(|it| format!(" ({})", it.words("+")));
+    let overlap =
+        expected.overlap_at_least.map(|Span(ns)| format!(" for {} or more", text::length(ns)));
+    [Some(word.to_owned()), blame, overlap].into_iter().flatten().collect()
 }
 
 /// Formats every property of one run, one line each.

@@ -129,7 +129,7 @@ fn tell(result: &CaseResult, which: &str, events: &[Event], history: &Path, all:
         say(format_args!("  {line}"));
     }
     for found in &result.properties {
-        if let Some((seed, violation)) = &found.first {
+        if let Some((seed, violation)) = &found.shown {
             let history = history.display().to_string();
             let again = report::replay_command(&result.case, which, result.engine, *seed, &history);
             let told = (events, again.as_str());

@@ -176,7 +176,7 @@ fn judged(result: &CaseResult) -> String {
 /// Returns true if two leases that were both held have already been told, and `found` says that they
 /// were both used.
 fn is_told(result: &CaseResult, found: &PropertyResult) -> bool {
-    let pair = |it: &PropertyResult| it.first.map(|(_, it)| (it.first, it.second));
+    let pair = |it: &PropertyResult| it.shown.map(|(_, it)| (it.first, it.second));
     let mut told = result.properties.iter().filter(|it| it.property == Property::MutualExclusion);
     found.property == Property::ExclusiveSection && told.any(|it| pair(it) == pair(found))
 }
@@ -193,7 +193,7 @@ pub(super) fn describe(verdict: &Verdict) -> Vec<String> {
     };
     if !verdict.is_cut_short {
         for found in &result.properties {
-            let Some((seed, violation)) = &found.first else { continue };
+            let Some((seed, violation)) = &found.shown else { continue };
             let Some((_, events)) = verdict.played.kept.first() else { continue };
             if is_told(result, found) {
                 continue;

@@ -197,7 +197,7 @@ impl PropertyReport {
             expected: result.expected.clone(),
             observed: word(result.observed).to_owned(),
             violating_seeds: result.violating_seeds,
-            first_violating_seed: result.first.map(|(seed, _)| seed),
+            first_violating_seed: result.first_seed,
             blame: result.blames.clone(),
             shortest_overlap_ns: result.shortest_overlap_ns,
             bound_95: result.bound_95(runs),
