@@ -63,6 +63,8 @@ pub struct NodeReport {
     pub server: Option<String>,
     /// True if the server is a replica of another server.
     pub is_replica: bool,
+    /// Number of replicas connected to the server.
+    pub replicas: Option<u64>,
     /// True if the server is part of a cluster, which may move keys elsewhere.
     pub is_cluster: bool,
     /// Time since the server's process started.
@@ -100,10 +102,10 @@ pub struct NodeReport {
 
 impl Redlock {
     /// Checks every node before an application relies on it: that it is a different server from the
-    /// others and a master, keeps its data as promised, does not evict keys, has a correct clock,
-    /// and permits the commands that a lock needs. Uses connections of its own, and sets a key
-    /// `redlock-client:inspect` for half a second. If no lock can be acquired, the first finding
-    /// says so, and for how long.
+    /// others and a master without replicas, keeps its data as promised, does not evict keys, has a
+    /// correct clock, and permits the commands that a lock needs. Uses connections of its own, and
+    /// sets a key `redlock-client:inspect` for half a second. If no lock can be acquired, the first
+    /// finding says so, and for how long.
     ///
     /// A node that has not answered everything within the connect timeout and eight node timeouts
     /// is reported as hanging: with the defaults the inspection takes 0.9 s at most.

@@ -179,6 +179,7 @@ fn judge_node(node: &NodeInspection, report: &NodeReport, find: &mut Find<'_>) {
         find(Severity::Error, &place, text);
     }
     judge_memory(node, report, find);
+    judge_replicas(node, report, find);
     if let Some(offset) =
         report.clock_offset_us.filter(|it| it.unsigned_abs() > CLOCK_OFFSET_MAX_US)
     {
@@ -262,4 +263,17 @@ fn judge_memory(node: &NodeInspection, report: &NodeReport, find: &mut Find<'_>)
         }
         (RestartGuard::Quarantine, ..) => {}
     }
+}
+
+/// Reports the replicas of a master. Nothing shows whether one of them would ever take over.
+fn judge_replicas(node: &NodeInspection, report: &NodeReport, find: &mut Find<'_>) {
+    let count = report.replicas.unwrap_or(0);
+    if count == 0 || report.is_replica {
+        return;
+    }
+    let severity = match node.restart_guard {
+        RestartGuard::Durable | RestartGuard::DelayedRestart => Severity::Warning,
+        RestartGuard::Quarantine => Severity::Note,
+    };
+    find(severity, &[node.place], words::replicas(&node.node, count, node.restart_guard));
 }

@@ -223,6 +223,7 @@ fn read_info(report: &mut NodeReport, info: &[u8], asked: BootInstant, answered:
     };
     report.introduction = introduction::parse(info).ok();
     report.is_replica = text("role").is_some_and(|role| role != "master");
+    report.replicas = number("connected_slaves");
     report.is_cluster = number("cluster_enabled") == Some(1);
     report.uptime = number("uptime_in_seconds").map(Duration::from_secs);
     report.eviction = text("maxmemory_policy");

@@ -2,13 +2,15 @@
 
 use redlock_client::{Inspection, RestartGuard, Severity};
 
-use crate::fleet::{Fleet, patient};
+use crate::fleet::{Fleet, SOON, patient};
+use crate::wait::eventually;
 use crate::{Test, on_tokio};
 
 pub(crate) const TESTS: &[Test] = &[
     on_tokio!(servers_in_order_are_not_objected_to),
     on_tokio!(one_server_under_two_names_is_found),
     on_tokio!(settings_that_make_keys_vanish_are_found),
+    on_tokio!(masters_with_replicas_are_found),
     on_tokio!(missing_rights_are_named),
     on_tokio!(full_memory_is_named_as_the_cause),
     on_tokio!(a_missing_password_is_named),
@@ -37,7 +39,7 @@ async fn servers_in_order_are_not_objected_to() {
         assert!(matches!(server, Some("redis" | "valkey")), "{inspection}");
         assert!(report.clock_offset_us.unwrap().unsigned_abs() < 500_000, "{inspection}");
     }
-    fleet.empties(crate::fleet::SOON).await;
+    fleet.empties(SOON).await;
 }
 
 async fn one_server_under_two_names_is_found() {
@@ -68,6 +70,27 @@ async fn settings_that_make_keys_vanish_are_found() {
     let inspection = fleet.builder().restart_guard_of(3, RestartGuard::Durable);
     let inspection = inspection.build().unwrap().inspect().await;
     assert!(!inspection.to_string().contains("but is not: set"), "{inspection}");
+}
+
+async fn masters_with_replicas_are_found() {
+    let (masters, replica) = (Fleet::of(3), Fleet::of(1));
+    replica[0].ask::<()>(&format!("REPLICAOF 127.0.0.1 {}", masters[1].port()));
+    let connected = || masters[1].ask::<String>("INFO replication").contains("connected_slaves:1");
+    eventually("the replica is connected", SOON, connected).await;
+    for (guard, severity, part) in [
+        (RestartGuard::Durable, Severity::Warning, "may lack acknowledged writes"),
+        (RestartGuard::DelayedRestart, Severity::Warning, "must not take over sooner than"),
+        (RestartGuard::Quarantine, Severity::Note, "cannot vote until a quarantine is over"),
+    ] {
+        let builder = masters.builder().restart_guard(guard);
+        let inspection = builder.build().unwrap().inspect().await;
+        let found = inspection.findings.iter().filter(|it| it.text.contains("1 connected replica"));
+        let found: Vec<_> = found.map(|it| (it.severity, &it.places[..], &*it.text)).collect();
+        assert!(
+            matches!(found[..], [(it, [1], text)] if it == severity && text.contains(part)),
+            "{inspection}"
+        );
+    }
 }
 
 async fn missing_rights_are_named() {

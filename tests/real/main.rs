@@ -144,6 +144,7 @@ const MISSING: &str = "no `redis-server` on PATH";
 
 /// Tests that need something a simulated master lacks, with the reason.
 const BEYOND_MASTERS: &[(&str, &str)] = &[
+    ("inspection::masters_with_replicas_are_found", "a simulated master follows no other"),
     ("inspection::settings_that_make_keys_vanish_are_found", "a simulated master follows no other"),
     ("memory::a_demoted_and_promoted_server_admits_no_second_client", "it follows no other"),
     ("memory::a_client_that_starts_after_a_failover_is_not_let_in", "it follows no other"),

@@ -1,6 +1,7 @@
-//! Texts of findings about errors of a server, each with the remedy.
+//! Texts of findings about errors and replicas of a server, with the remedies.
 
 use crate::inspect::probe::is_of_key;
+use crate::restart_guard::RestartGuard;
 
 /// Returns the text about a node without a report.
 pub(super) fn unreachable(name: &str, error: &str) -> String {
@@ -17,6 +18,26 @@ pub(super) fn unreachable(name: &str, error: &str) -> String {
             "{name} cannot be reached: {}. Check the node, the network and the URL.",
             bare(error)
         )
+    }
+}
+
+/// Returns the text about a master with `count` replicas.
+pub(super) fn replicas(name: &str, count: u64, guard: RestartGuard) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    let has = format!("{name} has {count} connected replica{plural}");
+    let remedy = "Turn automatic failover off, or choose the restart guard quarantine.";
+    match guard {
+        RestartGuard::Durable => format!(
+            "{has}, and is promised to be durable: a replica that takes over may lack \
+             acknowledged writes, and its votes count at once. {remedy}"
+        ),
+        RestartGuard::DelayedRestart => format!(
+            "{has}, and votes as soon as it is up: a replica may lack keys, and must not take \
+             over sooner than a quarantine after its master died. {remedy}"
+        ),
+        RestartGuard::Quarantine => {
+            format!("{has}: if one takes over, this node cannot vote until a quarantine is over.")
+        }
     }
 }
 
@@ -97,6 +118,25 @@ mod tests {
         assert!(text.starts_with("a refused the connection: ERR max number"), "{text}");
         let text = unreachable("a", "Connection refused (os error 111)");
         assert!(text.starts_with("a cannot be reached: Connection refused"), "{text}");
+    }
+
+    #[test]
+    fn the_text_about_replicas_fits_the_promise() {
+        let text = |guard| replicas("a", 2, guard);
+        for guard in [RestartGuard::Durable, RestartGuard::DelayedRestart] {
+            let text = text(guard);
+            assert!(text.ends_with("or choose the restart guard quarantine."), "{text}");
+        }
+        assert_eq!(
+            text(RestartGuard::Quarantine),
+            "a has 2 connected replicas: if one takes over, this node cannot vote until a \
+             quarantine is over."
+        );
+        let one = replicas("a", 1, RestartGuard::Durable);
+        assert!(
+            one.starts_with("a has 1 connected replica, and is promised to be durable"),
+            "{one}"
+        );
     }
 
     #[test]
