@@ -259,12 +259,32 @@ impl fmt::Display for NodeInspection {
         };
         let server = report.server.as_deref().unwrap_or("unknown server");
         write!(formatter, "{}: {server}, {:.1?} a round trip", self.node, report.round_trip)?;
-        if let Some(uptime) = report.uptime {
-            write!(formatter, ", up for {uptime:?}")?;
+        match report.uptime {
+            // Servers count whole seconds.
+            Some(Duration::ZERO) => write!(formatter, ", up for less than a second")?,
+            Some(uptime) => write!(formatter, ", up for {uptime:?}")?,
+            None => {}
         }
         match report.clock_offset_us {
             Some(offset) => write!(formatter, ", clock {:+.1} ms", offset as f64 / 1e3),
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_of_the_first_second_is_not_up_for_nothing() {
+        let of = |uptime_s| {
+            let uptime = Some(Duration::from_secs(uptime_s));
+            let report = Ok(NodeReport { uptime, ..NodeReport::default() });
+            let (node, restart_guard) = (String::from("a"), RestartGuard::Quarantine);
+            NodeInspection { place: 0, node, restart_guard, report }.to_string()
+        };
+        assert_eq!(of(0), "a: unknown server, 0.0ns a round trip, up for less than a second");
+        assert_eq!(of(1), "a: unknown server, 0.0ns a round trip, up for 1s");
     }
 }
