@@ -2,6 +2,7 @@
 //! distances follow the order of events, not their duration.
 
 use lock_judge::oracle::Violation;
+use lock_judge::scenario::Property;
 use lock_judge::text;
 
 use super::svg::{Area, PX, Svg, width_of};
@@ -27,11 +28,11 @@ pub(super) struct Diagram {
     pub(super) all: usize,
 }
 
-/// Draws at most `most` messages: those of the violation's attempts first, then those nearest to it
-/// in time. Returns `None` if there are no messages.
+/// Draws at most `most` messages, chosen by [`select::choose`]. Returns `None` if there are no
+/// messages.
 pub(super) fn draw(
     timeline: &Timeline<'_>,
-    violation: Option<&Violation>,
+    violation: Option<(Property, &Violation)>,
     most: usize,
 ) -> Option<Diagram> {
     let all = select::flights(timeline);

@@ -324,6 +324,13 @@ impl<'a> Timeline<'a> {
         before.next().or_else(|| self.key_of(writer, node))
     }
 
+    /// Returns the keys that existed at `at_ns`.
+    pub(super) fn keys_at(&self, at_ns: u64) -> impl Iterator<Item = &Key> {
+        self.keys.iter().filter(move |key| {
+            key.set.at_ns <= at_ns && key.ended.is_none_or(|ended| ended.moment.at_ns >= at_ns)
+        })
+    }
+
     /// Returns true if the resource received any write.
     pub(super) fn has_writes(&self) -> bool {
         !self.writes.is_empty()

@@ -1,7 +1,8 @@
 //! Selection of the messages that a diagram shows.
 
-use lock_judge::history::{AttemptId, HostId};
+use lock_judge::history::{AttemptId, HostId, OpKind, Writer};
 use lock_judge::oracle::Violation;
+use lock_judge::scenario::Property;
 
 use crate::report::timeline::{Command, Timeline, Write};
 use crate::report::words;
@@ -30,6 +31,10 @@ impl Flight<'_> {
     /// Returns the instants at which the diagram needs a row for this message.
     pub(super) fn instants(&self) -> impl Iterator<Item = u64> + use<> {
         [Some(self.sent_ns), self.arrived_ns, self.answered_ns.flatten()].into_iter().flatten()
+    }
+
+    fn is_set(&self) -> bool {
+        matches!(self.request, Request::Command(Command { op: OpKind::Set | OpKind::GetSet, .. }))
     }
 
     /// Describes the request and its answer in a few words.
@@ -100,26 +105,44 @@ fn short(timeline: &Timeline<'_>, id: AttemptId) -> String {
     }
 }
 
-/// Splits the messages into at most `most` to draw, and the rest. Prefers the attempts of the
-/// violation, then messages sent nearest to its beginning. Without a violation, prefers the first
-/// two leases, then the earliest messages.
+/// Returns the attempts that a violation is about.
+fn attempts_of(
+    timeline: &Timeline<'_>,
+    (property, violation): (Property, &Violation),
+) -> Vec<AttemptId> {
+    let pair = [Some(violation.first), violation.second].into_iter().flatten();
+    let mut attempts: Vec<AttemptId> = pair.collect();
+    // The client of the only attempt waits for the owners of these keys.
+    if property == Property::DeadlockFree {
+        attempts.extend(timeline.keys_at(violation.to_ns).filter_map(|key| match key.writer {
+            Writer::Attempt(id) => Some(id),
+            Writer::Nobody | Writer::Operator => None,
+        }));
+    }
+    attempts
+}
+
+/// Splits the messages into at most `most` to draw, and the rest. Prefers the SETs of the attempts
+/// that the violation is about, then other messages of these attempts; among equals, those sent
+/// nearest to its beginning. Without a violation, prefers the first two leases and the earliest
+/// messages.
 pub(super) fn choose<'t>(
     timeline: &Timeline<'_>,
     flights: Vec<Flight<'t>>,
-    violation: Option<&Violation>,
+    violation: Option<(Property, &Violation)>,
     most: usize,
 ) -> (Vec<Flight<'t>>, Vec<Flight<'t>>) {
     let focus: Vec<AttemptId> = match violation {
-        Some(violation) => {
-            [Some(violation.first), violation.second].into_iter().flatten().collect()
-        }
+        Some(violation) => attempts_of(timeline, violation),
         None => timeline.leases().take(2).map(|attempt| attempt.id).collect(),
     };
-    let around_ns = violation.map_or(0, |violation| violation.from_ns);
+    let around_ns = violation.map_or(0, |(_, violation)| violation.from_ns);
     let mut places: Vec<usize> = (0..flights.len()).collect();
     places.sort_by_key(|&place| {
         let flight = &flights[place];
-        (!focus.contains(&flight.attempt), flight.sent_ns.abs_diff(around_ns), place)
+        let is_in_focus = focus.contains(&flight.attempt);
+        let is_set = is_in_focus && flight.is_set();
+        (!is_set, !is_in_focus, flight.sent_ns.abs_diff(around_ns), place)
     });
     places.truncate(most);
     places.sort_unstable();
@@ -131,4 +154,39 @@ pub(super) fn choose<'t>(
         if chosen { &mut drawn } else { &mut left_out }.push(flight);
     }
     (drawn, left_out)
+}
+
+#[cfg(test)]
+mod tests {
+    use lock_judge::history::{AttemptId, ClientId};
+    use lock_judge::oracle::Blamed;
+
+    use super::*;
+    use crate::report::fixture;
+
+    #[test]
+    fn a_client_that_waits_is_drawn_with_the_owner_of_the_keys() {
+        let played = fixture::crowded();
+        let timeline = fixture::timeline(&played);
+        let [waiting, owner] =
+            [0, 1].map(|client| AttemptId { client: ClientId(client), number: 1 });
+        let violation = Violation {
+            from_ns: 200_000_000,
+            to_ns: 5_000_000_000,
+            first: waiting,
+            second: None,
+            node: None,
+            blamed: Blamed::NONE,
+        };
+        let drawn = |property| {
+            let all = flights(&timeline);
+            choose(&timeline, all, Some((property, &violation)), 10).0
+        };
+        let sets = |flights: &[Flight<'_>], id| {
+            flights.iter().filter(|it| it.attempt == id && it.is_set()).count()
+        };
+        let of_deadlock = drawn(Property::DeadlockFree);
+        assert_eq!([waiting, owner].map(|id| sets(&of_deadlock, id)), [5, 5]);
+        assert_eq!(sets(&drawn(Property::FaultTolerant), owner), 0);
+    }
 }

@@ -39,7 +39,7 @@ pub(super) fn draw(played: &Played, run: &Run<'_>, detail: Detail) -> Markup {
     let result = &played.result;
     let history = result.history_file(seed);
     let again = replay_command(&result.case, &played.selector, result.engine, seed, &history);
-    let around_ns = main.map(|violation| violation.from_ns);
+    let around_ns = main.map(|(_, violation)| violation.from_ns);
     let window = table::window(timeline, around_ns, detail.events);
     let links = Links { window: &window, prefix: &prefix };
     let stories = stories(timeline, &violations);
@@ -59,7 +59,7 @@ pub(super) fn draw(played: &Played, run: &Run<'_>, detail: Detail) -> Markup {
         @if is_calm { div.run { @for clause in &calm { p { (links.clause(clause)) } } } }
         @if detail.ownership {
             h4 { "Who held what" }
-            figure tabindex="0" { (PreEscaped(gantt::draw(timeline, main))) }
+            figure tabindex="0" { (PreEscaped(gantt::draw(timeline, main.map(|it| it.1)))) }
         } @else {
             p.note {
                 "This page has no room for the pictures of all its cases. With " code { "-v" } " added, the "
@@ -79,9 +79,11 @@ pub(super) fn draw(played: &Played, run: &Run<'_>, detail: Detail) -> Markup {
 }
 
 /// Returns the violation that the pictures show: the first one about two leases, or else the first.
-fn main_violation<'v>(violations: &[(Property, &'v Violation)]) -> Option<&'v Violation> {
-    let pairs = violations.iter().find(|(_, violation)| violation.second.is_some());
-    pairs.or(violations.first()).map(|(_, violation)| *violation)
+fn main_violation<'v>(
+    violations: &[(Property, &'v Violation)],
+) -> Option<(Property, &'v Violation)> {
+    let pair = violations.iter().find(|(_, violation)| violation.second.is_some());
+    pair.or(violations.first()).copied()
 }
 
 struct Links<'w> {
@@ -152,13 +154,17 @@ fn tell(property: Property, is_expected: bool, story: &Story, links: &Links<'_>)
     }
 }
 
-fn message_figure(timeline: &Timeline<'_>, violation: Option<&Violation>, most: usize) -> Markup {
+fn message_figure(
+    timeline: &Timeline<'_>,
+    violation: Option<(Property, &Violation)>,
+    most: usize,
+) -> Markup {
     let Some(diagram) = messages::draw(timeline, violation, most) else {
         return html! { p.note { "No message was sent." } };
     };
-    let leases = match violation {
-        Some(_) => "the violation’s leases",
-        None => "the first two leases",
+    let (attempts, order) = match violation {
+        Some(_) => ("the attempts that the violation is about", "those closest to its beginning"),
+        None => ("the first two leases", "the earliest"),
     };
     html! {
         details open[violation.is_some()] {
@@ -167,8 +173,8 @@ fn message_figure(timeline: &Timeline<'_>, violation: Option<&Violation>, most: 
             @if diagram.drawn < diagram.all {
                 p.note {
                     "Drawn: " (diagram.drawn) " of " (text::count(diagram.all as u64, "message"))
-                    ": those of " (leases) ", then those closest to them in time. With " code { "-v" }
-                    " added, the command above prints all of them."
+                    ". Preferred are the SETs of " (attempts) ", then their other messages; among "
+                    "equals, " (order) ". With " code { "-v" } " added, the command above prints all messages."
                 }
             }
         }
@@ -210,9 +216,9 @@ mod tests {
         let played = fixture::jump();
         let timeline = fixture::timeline(&played);
         let note = |violation| message_figure(&timeline, violation, 4).into_string();
-        assert!(note(None).contains(": those of the first two leases, then those closest"));
+        assert!(note(None).contains(" the SETs of the first two leases, then"));
         let violations = played.violations(0);
         let note = note(main_violation(&violations));
-        assert!(note.contains(": those of the violation’s leases, then those closest"));
+        assert!(note.contains(" the SETs of the attempts that the violation is about, then"));
     }
 }

@@ -213,9 +213,6 @@ fn life(timeline: &Timeline<'_>, key: &Key) -> Clause {
 
 /// Lists the keys that exist at an instant and so prevent a grant.
 fn standing(timeline: &Timeline<'_>, at_ns: u64) -> Vec<Clause> {
-    let there = timeline.keys.iter().filter(|key| {
-        key.set.at_ns <= at_ns && key.ended.is_none_or(|ended| ended.moment.at_ns >= at_ns)
-    });
     let clause = |key: &Key| {
         let (node, whose) = (timeline.node_name(key.node), timeline.writer_name(key.writer));
         let since = text::instant(key.set.at_ns);
@@ -233,7 +230,7 @@ fn standing(timeline: &Timeline<'_>, at_ns: u64) -> Vec<Clause> {
         };
         Clause::at(key.set, format!("{node} has held a key of {whose}{of} since {since}, {due}"))
     };
-    there.map(clause).collect()
+    timeline.keys_at(at_ns).map(clause).collect()
 }
 
 fn late_or_refused(timeline: &Timeline<'_>, violation: &Violation) -> (String, Vec<Clause>) {
