@@ -22,8 +22,13 @@ const STORE_ROW: i64 = 46 * PX;
 /// Largest size of the overlap's label: that on small screens, see `style.css`.
 const OVERLAP_LABEL: i64 = 30 * PX;
 
-/// Draws the chart of a run. Marks the overlap of `violation` if the violation is about two leases.
-pub(super) fn draw(timeline: &Timeline<'_>, violation: Option<&Violation>) -> String {
+/// Draws the chart of a run. Marks the overlap of `violation` if the violation is about two leases,
+/// and the write of `lost_update`, a violation of `no-lost-update`.
+pub(super) fn draw(
+    timeline: &Timeline<'_>,
+    violation: Option<&Violation>,
+    lost_update: Option<&Violation>,
+) -> String {
     let mut gantt = Gantt::new(timeline);
     gantt.lay_out();
     gantt.bands();
@@ -36,6 +41,9 @@ pub(super) fn draw(timeline: &Timeline<'_>, violation: Option<&Violation>) -> St
     }
     clients::draw(&mut gantt);
     nodes::draw(&mut gantt);
+    if timeline.has_writes() {
+        nodes::store(&mut gantt, lost_update);
+    }
     gantt.lanes();
     let label = "Ownership in true time: what each client believed and what each master held";
     gantt.svg.finish("gantt", (WIDTH, gantt.height), label)
@@ -286,6 +294,8 @@ fn last_of_interest(timeline: &Timeline<'_>) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use lock_judge::scenario::Property;
+
     use super::*;
     use crate::report::fixture;
 
@@ -295,9 +305,22 @@ mod tests {
         let timeline = fixture::timeline(&played);
         let (_, violation) = played.violations(0)[0];
         let late = Violation { from_ns: timeline.end_ns, to_ns: timeline.end_ns, ..*violation };
-        let svg = draw(&timeline, Some(&late));
+        let svg = draw(&timeline, Some(&late), None);
         let middle = (RIGHT - width_of("violation", OVERLAP_LABEL) / 2) as f64 / PX as f64;
         let label = format!(r#"<text class="overlap-label" x="{middle}""#);
         assert!(svg.contains(&label), "{label} {svg}");
+    }
+
+    #[test]
+    fn a_write_that_destroys_an_update_is_not_drawn_as_a_good_one() {
+        let played = fixture::pause();
+        let timeline = fixture::timeline(&played);
+        let violations = played.violations(0);
+        let lost = violations.iter().find(|it| it.0 == Property::NoLostUpdate).map(|it| it.1);
+        let svg = draw(&timeline, None, lost);
+        assert_eq!(svg.matches("✓ L2 applied<").count(), 1, "{svg}");
+        assert_eq!(svg.matches("✗ L1 applied, update lost<").count(), 1, "{svg}");
+        assert_eq!(svg.matches(r#"text class="rejected""#).count(), 1, "{svg}");
+        assert!(draw(&timeline, None, None).contains("✓ L1 applied<"));
     }
 }

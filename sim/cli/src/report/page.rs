@@ -279,6 +279,8 @@ fn legend() -> Markup {
                 "A small square is a failed attempt, “w” a write that leaves the client. "
                 "A master’s bar is a key, named after its lease; "
                 "✕ marks where a key ended early or late, ▷ where it should have ended. "
+                "In the row “store”, ✓ is a write that the resource applied, ✗ one that it refused, or "
+                "the first that destroyed another holder’s update (“update lost”). "
                 "Hatched grey: the host was stopped, stalled or dead. "
                 "Red hatching: the violation, such as two holders at once or another lease in between."
             }

@@ -153,7 +153,7 @@ fn sentence_and_picture_have_one_length_of_an_overlap() {
     let violation = Violation { from_ns: 1_102_999_999, to_ns: 3_002_000_000, ..*violation };
     let story = story::of_violation(&timeline, Property::MutualExclusion, &violation);
     assert!(story.headline.contains("for 1.899 s (true"), "{}", story.headline);
-    assert!(gantt::draw(&timeline, Some(&violation)).contains(">overlap 1.899 s<"));
+    assert!(gantt::draw(&timeline, Some(&violation), None).contains(">overlap 1.899 s<"));
 }
 
 #[test]

@@ -208,7 +208,7 @@ mod tests {
     fn short_leases_are_named_where_there_is_room() {
         let played = fixture::crowded();
         let timeline = fixture::timeline(&played);
-        let drawn = gantt::draw(&timeline, None);
+        let drawn = gantt::draw(&timeline, None, None);
         let is_named = |name: &str| drawn.contains(&format!(">{name}</text>"));
         let named: Vec<u8> = (1..=21).filter(|nth| is_named(&format!("L{nth}"))).collect();
         assert_eq!(named, [1, 3, 5, 7, 9, 11, 14, 17, 20, 21]);

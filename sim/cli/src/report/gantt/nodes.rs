@@ -1,6 +1,7 @@
 //! The rows of the masters and of the protected resource.
 
-use lock_judge::history::{KeyEnd, NodeId, Writer};
+use lock_judge::history::{KeyEnd, NodeId, WriteId, Writer};
+use lock_judge::oracle::Violation;
 use lock_judge::text;
 
 use super::{Gantt, NODE_ROW, RIGHT, colour, is_drawn};
@@ -22,9 +23,6 @@ pub(super) fn draw(gantt: &mut Gantt<'_, '_>) {
         gantt.absences(node.first_host(), top + BAR_TOP - 2 * PX, BAR + 4 * PX);
         keys(gantt, node, top);
         gantt.absence_labels(node.first_host(), top + BAR_TOP + BAR - PX);
-    }
-    if gantt.timeline.has_writes() {
-        store(gantt);
     }
 }
 
@@ -103,23 +101,24 @@ fn marks(gantt: &mut Gantt<'_, '_>, key: &Key, y: i64) {
     }
 }
 
-fn store(gantt: &mut Gantt<'_, '_>) {
+/// Draws the row of the resource. Marks the write of `lost_update`.
+pub(super) fn store(gantt: &mut Gantt<'_, '_>, lost_update: Option<&Violation>) {
     let timeline = gantt.timeline;
     let top = gantt.store_top + 6 * PX;
     gantt.svg.line("rule", (0, top), (RIGHT, top));
     gantt.svg.text("row", (0, top + 20 * PX), "store");
+    let overwriting = lost_update.and_then(|it| overwriting(timeline, it));
     let mut free = [i64::MIN; 2];
     for write in &timeline.writes {
         let Some((at, verdict)) = write.arrived else { continue };
         let x = gantt.scale.x(at.at_ns);
-        let (class, glyph) = match verdict {
-            Ok(_) => ("applied", "✓"),
-            Err(_) => ("rejected", "✗"),
+        let (class, glyph, word) = match verdict {
+            Ok(_) if overwriting == Some(write.id) => ("rejected", "✗", "applied, update lost"),
+            Ok(_) => ("applied", "✓", "applied"),
+            Err(_) => ("rejected", "✗", "refused"),
         };
         gantt.svg.line(class, (x, top + 4 * PX), (x, top + 14 * PX));
-        let name = timeline.name(write.attempt);
-        let word = if verdict.is_ok() { "applied" } else { "refused" };
-        let label = format!("{glyph} {name} {word}");
+        let label = format!("{glyph} {} {word}", timeline.name(write.attempt));
         let width = width_of(&label, 11 * PX);
         let begin = (x - 3 * PX).min(RIGHT - width);
         if let Some(line) = free.iter().position(|&taken| begin > taken) {
@@ -127,4 +126,16 @@ fn store(gantt: &mut Gantt<'_, '_>) {
             free[line] = begin + width;
         }
     }
+}
+
+/// Returns the write that destroyed an update: of the writes of the violation's pair, the last one
+/// that was applied at its instant.
+fn overwriting(timeline: &Timeline<'_>, lost_update: &Violation) -> Option<WriteId> {
+    let pair = [Some(lost_update.first), lost_update.second];
+    let of_pair = timeline.writes.iter().filter(|it| pair.contains(&Some(it.attempt)));
+    let applied = of_pair.filter_map(|it| match it.arrived {
+        Some((at, Ok(_))) if at.at_ns == lost_update.from_ns => Some((at.event, it.id)),
+        _ => None,
+    });
+    applied.max_by_key(|it| it.0).map(|it| it.1)
 }

@@ -34,6 +34,7 @@ pub(super) fn draw(played: &Played, run: &Run<'_>, detail: Detail) -> Markup {
     let seed = *seed;
     let violations = played.violations(seed);
     let main = main_violation(&violations);
+    let lost_update = violations.iter().find(|it| it.0 == Property::NoLostUpdate).map(|it| it.1);
     let anchor = played.result.anchor();
     let prefix = format!("{anchor}.{seed}.");
     let result = &played.result;
@@ -59,7 +60,8 @@ pub(super) fn draw(played: &Played, run: &Run<'_>, detail: Detail) -> Markup {
         @if is_calm { div.run { @for clause in &calm { p { (links.clause(clause)) } } } }
         @if detail.ownership {
             h4 { "Who held what" }
-            figure tabindex="0" { (PreEscaped(gantt::draw(timeline, main.map(|it| it.1)))) }
+            @let chart = gantt::draw(timeline, main.map(|it| it.1), lost_update);
+            figure tabindex="0" { (PreEscaped(chart)) }
         } @else {
             p.note {
                 "This page has no room for the pictures of all its cases. With " code { "-v" } " added, the "
