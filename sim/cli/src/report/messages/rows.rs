@@ -75,7 +75,7 @@ fn gap(from_ns: u64, to_ns: u64, left_out: &[Flight<'_>]) -> Option<String> {
     let omitted = before(to_ns) - before(from_ns);
     if omitted > 0 {
         let messages = text::count(omitted as u64, "message");
-        return Some(format!("⋮ {messages} of other attempts"));
+        return Some(format!("⋮ {messages} not drawn"));
     }
     let quiet_ns = to_ns - from_ns;
     let quiet = text::length(quiet_ns / 1_000_000 * 1_000_000);

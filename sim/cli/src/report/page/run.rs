@@ -219,6 +219,7 @@ mod tests {
         let timeline = fixture::timeline(&played);
         let note = |violation| message_figure(&timeline, violation, 4).into_string();
         assert!(note(None).contains(" the SETs of the first two leases, then"));
+        assert!(note(None).contains(" not drawn</text>"), "the others may be of these leases, too");
         let violations = played.violations(0);
         let note = note(main_violation(&violations));
         assert!(note.contains(" the SETs of the attempts that the violation is about, then"));
