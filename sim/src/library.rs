@@ -13,7 +13,8 @@ static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/scenarios");
 /// Maximum depth of folders below the one given.
 const FOLDERS_MAX: usize = 8;
 
-/// Reads the file at `path`, or every `.toml` below the folder at `path`, sorted by path.
+/// Reads the file at `path`, or every `.toml` below the folder at `path`, sorted by path. A file that
+/// links lead to is read once.
 ///
 /// # Errors
 ///
@@ -63,19 +64,34 @@ fn parse_all(
     for (path, text) in texts {
         let parsed = text.map_err(Problems::from).and_then(|text| File::parse(&path, &text));
         match parsed {
-            Ok(file) => {
-                let name = &file.scenario().name;
-                let other = files.iter().find(|other| other.scenario().name == *name);
-                if let Some(other) = other {
-                    let message = format!("`{name}` is also the name of {}", other.path());
-                    problems.push(Problem::of_file(&path, &message));
-                }
-                files.push(file);
-            }
+            Ok(file) => problems.extend(add(&mut files, file).err()),
             Err(Problems(more)) => problems.extend(more),
         }
     }
     if problems.is_empty() { Ok(files) } else { Err(Problems(problems)) }
+}
+
+/// Adds `file` to `files`, unless it is there already: a path and a link can lead to one file.
+///
+/// # Errors
+///
+/// If another file there has its name: reports and selectors identify a scenario by its name.
+pub fn add(files: &mut Vec<File>, file: File) -> Result<(), Problem> {
+    let name = &file.scenario().name;
+    let Some(other) = files.iter().find(|other| other.scenario().name == *name) else {
+        files.push(file);
+        return Ok(());
+    };
+    if place(Path::new(other.path())) == place(Path::new(file.path())) {
+        return Ok(());
+    }
+    let message = format!("`{name}` is also the name of {}", other.path());
+    Err(Problem::of_file(file.path(), &message))
+}
+
+/// Returns the path without links; the path itself if it leads nowhere, as those built in do.
+fn place(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 fn find(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Problems> {

@@ -174,6 +174,39 @@ error: scenarios/clock-jump.toml is no file of results: [..]
     assert!(!folder.join("reports").exists());
 }
 
+#[cfg(unix)]
+#[test]
+fn two_scenarios_of_one_name_are_an_error_wherever_they_are() {
+    let folder = folder("namesakes", &[("clock-jump.toml", GOOD)]);
+    fs::create_dir(folder.join("other")).unwrap();
+    fs::write(folder.join("other/clock-jump.toml"), GOOD).unwrap();
+    fs::create_dir(folder.join("linked")).unwrap();
+    let original = folder.join("scenarios/clock-jump.toml");
+    std::os::unix::fs::symlink(original, folder.join("linked/clock-jump.toml")).unwrap();
+    let drive = ["drive", "./scenarios/", "./other/", "--worker", "true"];
+    for arguments in [
+        &["run", "./scenarios/", "./other/"][..],
+        &["run", "./scenarios/clock-jump.toml", "./other/clock-jump.toml"],
+        &["run", "clock-jump", "./other/"],
+        &["run", "tag:K2", "./other/clock-jump.toml::five-votes-survive-one-forgetful-node"],
+        &["show", "clock-jump", "./other/clock-jump.toml"],
+        &drive,
+    ] {
+        redlock_sim(&folder, arguments).code(2).stdout_eq("").stderr_eq(str![[r#"
+error: `clock-jump` is also the name of scenarios/clock-jump.toml
+ --> other/clock-jump.toml
+
+"#]]);
+    }
+    assert!(!folder.join("reports").exists());
+    let twice = ["./scenarios/", "clock-jump", "./scenarios/../linked/", "tag:K2"];
+    let run = ["run", "--seeds", "0..1", "-q", "./linked/clock-jump.toml"];
+    redlock_sim(&folder, &[&run[..], &twice].concat()).code(0);
+    let results = fs::read_to_string(folder.join("reports/results.json")).unwrap();
+    let results: serde_json::Value = serde_json::from_str(&results).unwrap();
+    assert_eq!(results["cases"].as_array().unwrap().len(), 3);
+}
+
 #[test]
 fn nothing_selected_is_an_exit_code_of_its_own() {
     let folder = folder("nothing", &[("clock-jump.toml", GOOD)]);

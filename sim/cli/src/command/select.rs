@@ -137,9 +137,7 @@ pub(super) fn files(words: &[String]) -> Result<Vec<File>, Stop> {
             Selector::Tag(tag) => Library::load()?.tagged(tag)?.into_iter().cloned().collect(),
         };
         for file in files {
-            if !found.iter().any(|it| it.path() == file.path()) {
-                found.push(file);
-            }
+            library::add(&mut found, file).map_err(Stop::usage)?;
         }
     }
     Ok(found)
@@ -162,7 +160,8 @@ pub(super) fn select(
     let only_paths = selectors.iter().all(|it| matches!(it, Selector::Path(..)));
     let library = if only_paths && !words.is_empty() { None } else { Some(Library::load()?) };
     let origin = library.as_ref().map_or_else(|| words.join(" "), |it| it.origin.to_owned());
-    let mut selection = Selection { overrides, seen: BTreeSet::new(), cases: Vec::new() };
+    let (files, seen, cases) = (Vec::new(), BTreeSet::new(), Vec::new());
+    let mut selection = Selection { overrides, files, seen, cases };
     if let (Some(library), []) = (&library, words) {
         selection.add_files(&library.files, None, By::Library)?;
     }
@@ -201,6 +200,7 @@ enum By {
 
 struct Selection<'a> {
     overrides: &'a [Override],
+    files: Vec<File>,
     seen: BTreeSet<String>,
     cases: Vec<Selected>,
 }
@@ -214,6 +214,7 @@ impl Selection<'_> {
         by: By,
     ) -> Result<(), Stop> {
         for file in files {
+            library::add(&mut self.files, file.clone()).map_err(Stop::usage)?;
             let cases = file.cases(self.overrides).map_err(Stop::usage)?;
             let slugs: Vec<String> = cases.iter().filter_map(|case| case.slug.clone()).collect();
             let mut found = false;
