@@ -1,5 +1,6 @@
 //! The sources of scenarios: a file, a folder, or the command itself.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -10,9 +11,6 @@ use lock_judge::scenario::{File, Problem, Problems, TEXT_MAX};
 /// The scenarios built into this binary.
 static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/scenarios");
 
-/// Maximum depth of folders below the one given.
-const FOLDERS_MAX: usize = 8;
-
 /// Reads the file at `path`, or every `.toml` below the folder at `path`, sorted by path. A file that
 /// links lead to is read once.
 ///
@@ -21,13 +19,7 @@ const FOLDERS_MAX: usize = 8;
 /// If a file cannot be read, is not a scenario, or has the name of another one. The error lists
 /// every problem.
 pub fn load(path: &Path) -> Result<Vec<File>, Problems> {
-    let mut paths = Vec::new();
-    if path.is_dir() {
-        find(path, FOLDERS_MAX, &mut paths)?;
-        paths.sort();
-    } else {
-        paths.push(path.to_owned());
-    }
+    let paths = if path.is_dir() { find(path)? } else { vec![path.to_owned()] };
     parse_all(paths.iter().map(|path| (shown(path), read(path))))
 }
 
@@ -94,22 +86,44 @@ fn place(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-fn find(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Problems> {
-    let unreadable =
-        |error| Problem::of_file(&shown(folder), &format!("the folder cannot be read: {error}"));
-    for entry in fs::read_dir(folder).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
-        if path.is_dir() && depth > 0 {
-            find(&path, depth - 1, found)?;
-        } else if path.is_file() && is_scenario(&path) {
-            found.push(path);
+/// Returns the path of every `.toml` below `folder`, sorted. A link that leads nowhere is among
+/// them: it is an error when it is read.
+fn find(folder: &Path) -> Result<Vec<PathBuf>, Problems> {
+    let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    let mut seen = BTreeSet::new();
+    while let Some(folder) = folders.pop() {
+        // A link can lead back to a folder around it.
+        if !seen.insert(place(&folder)) {
+            continue;
+        }
+        for path in entries(&folder)? {
+            if path.is_dir() {
+                folders.push(path);
+            } else if is_scenario(&path) && (path.is_file() || !path.exists()) {
+                found.push(path);
+            }
         }
     }
-    Ok(())
+    found.sort();
+    Ok(found)
+}
+
+/// Returns the paths in a folder, sorted.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, Problem> {
+    let unreadable =
+        |error| Problem::of_file(&shown(folder), &format!("the folder cannot be read: {error}"));
+    let entries = fs::read_dir(folder).map_err(unreadable)?;
+    let paths: Result<Vec<PathBuf>, _> = entries.map(|entry| Ok(entry?.path())).collect();
+    let mut paths = paths.map_err(unreadable)?;
+    paths.sort();
+    Ok(paths)
 }
 
 fn read(path: &Path) -> Result<String, Problem> {
     let unreadable = |message: &str| Problem::of_file(&shown(path), message);
+    if path.is_symlink() && !path.exists() {
+        return Err(unreadable("the link leads to no file"));
+    }
     let size = fs::metadata(path).map_err(|error| unreadable(&error.to_string()))?.len();
     if size > TEXT_MAX as u64 {
         return Err(unreadable(&format!("the file is larger than {} KiB", TEXT_MAX / 1024)));

@@ -207,6 +207,30 @@ error: `clock-jump` is also the name of scenarios/clock-jump.toml
     assert_eq!(results["cases"].as_array().unwrap().len(), 3);
 }
 
+#[cfg(unix)]
+#[test]
+fn no_scenario_in_a_folder_is_left_out() {
+    use std::os::unix::fs::symlink;
+    let folder = folder("left-out", &[("clock-jump.toml", GOOD)]);
+    let deep = folder.join("scenarios/1/2/3/4/5/6/7/8/9/10/11/12");
+    fs::create_dir_all(&deep).unwrap();
+    fs::write(deep.join("deep.toml"), GOOD.replace("\"clock-jump\"", "\"deep\"")).unwrap();
+    // A folder within itself, and a file under two paths.
+    symlink(folder.join("scenarios"), folder.join("scenarios/1/loop")).unwrap();
+    symlink(deep.join("deep.toml"), folder.join("scenarios/deep.toml")).unwrap();
+    redlock_sim(&folder, &["list"]).code(0).stdout_eq(str![[r#"
+clock-jump [..]
+deep [..]
+
+"#]]);
+    symlink("nowhere.toml", folder.join("scenarios/1/dangling.toml")).unwrap();
+    redlock_sim(&folder, &["run"]).code(2).stderr_eq(str![[r#"
+error: the link leads to no file
+ --> scenarios/1/dangling.toml
+
+"#]]);
+}
+
 #[test]
 fn nothing_selected_is_an_exit_code_of_its_own() {
     let folder = folder("nothing", &[("clock-jump.toml", GOOD)]);
