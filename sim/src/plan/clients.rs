@@ -173,6 +173,7 @@ impl Ops<'_> {
         for step in &client.steps {
             let drawn = self.draws.of_step(self.client, number, 0);
             number += 1;
+            let first = self.ops.len();
             let Some(repeat) = &step.repeat else {
                 self.step(step, drawn);
                 continue;
@@ -182,6 +183,7 @@ impl Ops<'_> {
                     self.step(step, self.draws.of_step(self.client, inner, time));
                 }
             }
+            self.waits(first, step, drawn);
             number += repeat.steps.len() as u16;
         }
         self.ops
@@ -190,8 +192,13 @@ impl Ops<'_> {
     fn step(&mut self, step: &Step, drawn: Drawn<'_>) {
         let first = self.ops.len();
         self.actions(step, drawn);
+        self.waits(first, step, drawn);
+    }
+
+    /// Lets the action `first`, with which `step` begins, wait for the time of the step.
+    fn waits(&mut self, first: usize, step: &Step, drawn: Drawn<'_>) {
         if let (Some(at), Some(planned)) = (step.at, self.ops.get_mut(first)) {
-            planned.not_before_ns = drawn.span_ns(Value::At, at);
+            planned.not_before_ns = planned.not_before_ns.max(drawn.span_ns(Value::At, at));
         }
     }
 

@@ -70,6 +70,20 @@ fn a_loop_is_taken_as_often_as_the_seed_says() {
 }
 
 #[test]
+fn a_loop_begins_at_its_time() {
+    let began = |loop_at: &str, inner_at: &str| {
+        let acquire = format!("{{ {inner_at} acquire = {{}} }}");
+        let steps = format!("{{ {loop_at} repeat = {{ times = 2, steps = [{acquire}] }} }}");
+        let events = runs(&steps, "").remove(0);
+        let first = events.iter().find(|it| matches!(it.kind, EventKind::AttemptBegan { .. }));
+        first.expect("it acquires").at_ns
+    };
+    assert_eq!(began("at = \"20ms\",", ""), 20 * MS);
+    assert_eq!(began("at = \"20ms\",", "at = \"30ms\","), 30 * MS);
+    assert_eq!(began("at = \"20ms\",", "at = \"10ms\","), 20 * MS);
+}
+
+#[test]
 fn each_time_of_a_loop_draws_anew() {
     let steps = "{ repeat = { times = 2, steps = [{ acquire = {} }, { hold = \"1ms..900ms\" }, \
                  { release = {} }] } }";
