@@ -144,7 +144,7 @@ fn verbose_says_every_verdict_story_and_event() {
         [r#"
 scenarios: ./scenarios, 3 cases
 met     clock-jump  event 0..2 [..]
-  mutual-exclusion     violated (clock(C))              expected violated (clock(C))
+  mutual-exclusion     violated (clock(C))              expected violated (clock(C)) for 1 s or more
 ...
 VIOLATION mutual-exclusion  clock-jump  seed 0
 ...

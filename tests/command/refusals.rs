@@ -219,9 +219,12 @@ fn no_scenario_in_a_folder_is_left_out() {
     symlink(folder.join("scenarios"), folder.join("scenarios/1/loop")).unwrap();
     symlink(deep.join("deep.toml"), folder.join("scenarios/deep.toml")).unwrap();
     redlock_sim(&folder, &["list"]).code(0).stdout_eq(str![[r#"
-clock-jump [..]
-deep [..]
+scenarios: ./scenarios
 
+deep [..]
+...
+clock-jump [..]
+...
 "#]]);
     symlink("nowhere.toml", folder.join("scenarios/1/dangling.toml")).unwrap();
     redlock_sim(&folder, &["run"]).code(2).stderr_eq(str![[r#"
