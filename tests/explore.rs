@@ -133,7 +133,7 @@ fn what_plans_cost_is_compared_with_another_build() {
     assert!(
         printed.contains("exploring with seed 3: subject `redlock` on event, may break: clock")
     );
-    assert_eq!(printed.matches(" equal ").count(), 6, "{printed}");
+    assert_eq!(printed.matches(" equal ").count(), 7, "{printed}");
     assert_eq!(fs::read_to_string(folder.join("again.json")).unwrap(), figures);
 
     // The other build wrote a command less in each block.
