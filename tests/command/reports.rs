@@ -110,6 +110,44 @@ fn a_directory_with_an_index_of_others_is_refused() {
     }
 }
 
+#[test]
+fn a_page_of_others_is_refused_and_stays() {
+    let folder = folder("foreign-page", &[("clock-jump.toml", GOOD)]);
+    fs::create_dir(folder.join("site")).unwrap();
+    let page = folder.join("site/clock-jump.html");
+    fs::write(&page, "mine").unwrap();
+    let refused = "error: reports cannot be written to site: site/clock-jump.html was not written \
+                   by redlock-sim\n  = help: `--out` names another directory\n";
+    let run = ["run", "--seeds", "0..1", "--out", "site"];
+    let drive = ["drive", "clock-jump", "--worker", "true", "--out", "site"];
+    for arguments in [&run[..], &drive, &["serve", "clock-jump", "--out", "site"]] {
+        redlock_sim(&folder, arguments).code(2).stdout_eq("").stderr_eq(refused);
+    }
+    // Without pages there is nothing to replace.
+    redlock_sim(&folder, &[&run[..], &["--results-only"]].concat()).code(0);
+    redlock_sim(&folder, &run).code(2).stderr_eq(refused);
+    assert_eq!(fs::read_to_string(&page).unwrap(), "mine");
+    fs::remove_file(page).unwrap();
+    redlock_sim(&folder, &run).code(0);
+    redlock_sim(&folder, &run).code(0);
+}
+
+#[test]
+fn a_history_of_others_is_refused_and_stays() {
+    let folder = folder("foreign-history", &[("clock-jump.toml", GOOD)]);
+    let history = folder.join("site/clock-jump/base.0.jsonl.gz");
+    fs::create_dir_all(history.parent().unwrap()).unwrap();
+    fs::write(&history, "mine").unwrap();
+    let said = redlock_sim(&folder, &["run", "--seeds", "0..1", "--out", "site"]).code(2);
+    said.stderr_eq(str![[r#"
+error: reports cannot be written to site: site/clock-jump/base.0.jsonl.gz was not written by redlock-sim
+  = help: `--out` names another directory
+
+"#]]);
+    let left: Vec<_> = files(&folder.join("site")).into_values().collect();
+    assert_eq!(left, [b"mine"]);
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn nothing_is_played_if_reports_cannot_be_written() {

@@ -80,6 +80,7 @@ pub fn write(out: &Path, played: &[Played]) -> Result<(), OutError> {
         staged.write(out.join(page_file(name)), &page::draw(cases, true))
     })?;
     played.par_iter().try_for_each(|one| write_histories(&staged, out, one))?;
+    earlier.check(staged.final_paths())?;
     let written = staged.commit()?;
     earlier.remove_except(&written)?;
     Ok(())
@@ -100,15 +101,19 @@ pub(crate) fn write_results(out: &Path, played: &[Played]) -> Result<(), OutErro
     Ok(())
 }
 
-/// Creates the directory `out`, and checks that reports can be written there.
+/// Creates the directory `out`, and checks that reports can be written there, with pages for these
+/// `scenarios`.
 ///
 /// # Errors
 ///
 /// If the directory cannot be created, if a file cannot be written there, or if there are reports
 /// that this command did not write.
-pub(crate) fn check_writable(out: &Path) -> Result<(), OutError> {
+pub(crate) fn check_writable<'a>(
+    out: &Path,
+    scenarios: impl IntoIterator<Item = &'a str>,
+) -> Result<(), OutError> {
     Staged::default().create(out.join(RESULTS))?;
-    Earlier::read(out).map(drop)
+    Earlier::read(out)?.check(scenarios.into_iter().map(|name| out.join(page_file(name))))
 }
 
 /// Groups the cases by scenario, in the order in which each scenario first appears.

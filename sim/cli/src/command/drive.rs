@@ -65,7 +65,8 @@ pub(super) fn drive(arguments: &arguments::Drive) -> Result<Exit, Stop> {
     let Cases { played: cases, skipped } = cases(arguments)?;
     let jobs = jobs(&cases, arguments, part.unwrap_or(Part::WHOLE))?;
     let out = &arguments.out.out;
-    report::check_writable(out).map_err(|error| Stop::unwritable(out, &error))?;
+    report::check_writable(out, cases.iter().map(Selected::scenario))
+        .map_err(|error| Stop::unwritable(out, &error))?;
     let stop = stop_signal::install()?;
     let mark = leftovers::new_mark();
     let watchdog = Watchdog::start(&mark).map_err(Stop::internal)?;

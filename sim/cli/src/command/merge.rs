@@ -28,7 +28,7 @@ pub(super) fn merge(arguments: &Merge) -> Result<Exit, Stop> {
     let out = &arguments.out.out;
     let gathered = shard::gather(files(&arguments.from)?)
         .map_err(|problems| Stop::usage(format!("error: {}", problems.join("\n       "))))?;
-    report::check_writable(out).map_err(|error| Stop::unwritable(out, &error))?;
+    report::check_writable(out, []).map_err(|error| Stop::unwritable(out, &error))?;
     for problem in &gathered.problems {
         emit("incomplete", || json!({ "problem": problem }));
         say(format_args!("incomplete: {problem}"));

@@ -33,7 +33,9 @@ pub(super) fn run(arguments: &Run) -> Result<Exit, Stop> {
         return Err(Stop { exit: Exit::Nothing, message });
     }
     let out = &arguments.out.out;
-    report::check_writable(out).map_err(|error| Stop::unwritable(out, &error))?;
+    let has_pages = shard.is_none() && !arguments.results_only;
+    let pages = cases.iter().filter(|_| has_pages).map(Selected::scenario);
+    report::check_writable(out, pages).map_err(|error| Stop::unwritable(out, &error))?;
     if let Some(jobs) = arguments.jobs {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(jobs));
         pool.build_global().map_err(Stop::internal)?;

@@ -27,6 +27,11 @@ pub(super) struct Selected {
 }
 
 impl Selected {
+    /// Name of the scenario.
+    pub(super) fn scenario(&self) -> &str {
+        &self.case.scenario.name
+    }
+
     /// Returns the played case with its family and its selector.
     pub(super) fn adopt(&self, played: Played) -> Played {
         Played { family: self.family.clone(), selector: self.which.clone(), ..played }

@@ -26,7 +26,8 @@ pub(super) fn serve(arguments: &Serve) -> Result<Exit, Stop> {
     check_ports(arguments.base_port, case.scenario.cluster.nodes.len())?;
     let profile = arguments.profile.unwrap_or_else(|| serve::profile(&case.scenario));
     let out = &arguments.out.out;
-    report::check_writable(out).map_err(|error| Stop::unwritable(out, &error))?;
+    let pages = [case.scenario.name.as_str()];
+    report::check_writable(out, pages).map_err(|error| Stop::unwritable(out, &error))?;
     let setup = Setup {
         case,
         seed: arguments.seed,

@@ -69,6 +69,19 @@ impl Earlier {
         }
     }
 
+    /// Checks that none of `paths` is there, unless that run wrote it.
+    ///
+    /// # Errors
+    ///
+    /// If a file of others is there.
+    pub(super) fn check(&self, paths: impl IntoIterator<Item = PathBuf>) -> Result<(), OutError> {
+        let mut paths = paths.into_iter();
+        // A link that leads nowhere is a file of others, too.
+        let is_foreign =
+            |path: &PathBuf| !self.files.contains(path) && fs::symlink_metadata(path).is_ok();
+        paths.find(is_foreign).map_or(Ok(()), |path| Err(OutError::Foreign(path)))
+    }
+
     /// Removes the files that are not in `kept`, and the folders that are empty then.
     pub(super) fn remove_except(&self, kept: &BTreeSet<PathBuf>) -> io::Result<()> {
         for file in self.files.difference(kept) {
@@ -87,7 +100,7 @@ impl Listing {
     fn files(self, out: &Path) -> Earlier {
         let of_case = |case: CaseListing| case.histories.into_iter().chain(case.page);
         let listed = self.cases.into_iter().flat_map(of_case);
-        let reports = listed.filter(|it| is_report(it)).chain([PathBuf::from(INDEX)]);
+        let reports = listed.filter(|it| is_report(it)).chain([INDEX, RESULTS].map(PathBuf::from));
         Earlier { files: reports.map(|it| out.join(it)).collect() }
     }
 }

@@ -42,6 +42,11 @@ impl Staged {
         staged.commit().map(drop)
     }
 
+    /// Returns the final paths.
+    pub(super) fn final_paths(&self) -> Vec<PathBuf> {
+        self.paths().clone()
+    }
+
     /// Moves every file to its final path, the first one last. Returns the final paths.
     pub(crate) fn commit(self) -> io::Result<BTreeSet<PathBuf>> {
         let mut written = BTreeSet::new();
