@@ -200,8 +200,9 @@ impl Quantity {
             Unit::Thousandths => thousandths(text),
             Unit::Nanoseconds => return text.parse().map(|span: Span| span.0),
         };
+        let kind = if self.unit() == Unit::Count { "whole number" } else { "number" };
         let example = self.example();
-        value.ok_or_else(|| format!("`{text}` is no number, expected bounds such as {example}"))
+        value.ok_or_else(|| format!("`{text}` is no {kind}, expected bounds such as {example}"))
     }
 
     const fn example(self) -> &'static str {
@@ -279,5 +280,7 @@ mod tests {
         for text in ["1.5", "1s", "x", "99999999999999999999", "-1.."] {
             refused(Quantity::Commands, text);
         }
+        let said = Quantity::LeasesLost.bounds("1.5..2").unwrap_err();
+        assert!(said.starts_with("`1.5` is no whole number, expected bounds such as"), "{said}");
     }
 }
