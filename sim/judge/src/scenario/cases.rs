@@ -14,6 +14,8 @@ use super::problem::{Problem, Problems};
 use super::source::{Override, Source};
 use super::tree::{Tree, Value};
 
+mod contradictions;
+
 /// Maximum number of cases in one file.
 pub const CASES_MAX: usize = 1024;
 
@@ -33,7 +35,9 @@ impl File {
         let sweep = base.remove("sweep");
         let zip = base.remove("zip");
         let specs = base.remove("case");
-        cases.add_variant(base.clone(), None, [sweep.as_ref(), zip.as_ref()])?;
+        let lists = [sweep.as_ref(), zip.as_ref()];
+        cases.check_paths(&base, &[("sweep", lists[0]), ("zip", lists[1])])?;
+        cases.add_variant(base.clone(), None, lists)?;
         let specs = specs.as_ref().and_then(|specs| specs.get_ref().as_array());
         let mut problems = Vec::new();
         for spec in specs.into_iter().flat_map(|specs| specs.iter()) {
@@ -64,6 +68,8 @@ impl<'s> Cases<'s> {
     fn add_spec(&mut self, mut tree: Tree<'s>, spec: &Value<'s>) -> Result<(), Problems> {
         let no_table = || self.source.problem_here(spec.span(), "a case must be a table", None);
         let table = spec.get_ref().as_table().ok_or_else(no_table)?;
+        let lists = ["set", "sweep", "zip"].map(|name| (name, table.get(name)));
+        self.check_paths(&tree, &lists)?;
         tree.remove("expect");
         if let Some(expect) = table.get("expect") {
             self.put(&mut tree, "expect", expect.span(), expect.clone())?;
@@ -124,6 +130,7 @@ impl<'s> Cases<'s> {
         if variants.len() * values.len() > CASES_MAX {
             return Err(self.too_many(path.span()));
         }
+        self.check_distinct(&[(path, values)])?;
         let mut cells = Vec::with_capacity(variants.len() * values.len());
         for variant in &variants {
             for value in values.iter() {
@@ -143,7 +150,7 @@ impl<'s> Cases<'s> {
         variants: Vec<Variant<'s>>,
         zip: Option<&Value<'s>>,
     ) -> Result<Vec<Variant<'s>>, Problems> {
-        let mut lists: Vec<(&Spanned<DeString<'s>>, &[Value<'s>])> = Vec::new();
+        let mut lists: Vec<List<'_, 's>> = Vec::new();
         for (path, values) in entries(zip) {
             let values = self.list(path, values)?;
             if let Some((other, first)) = lists.first()
@@ -161,6 +168,7 @@ impl<'s> Cases<'s> {
         if variants.len() * first.len() > CASES_MAX {
             return Err(self.too_many(path.span()));
         }
+        self.check_distinct(&lists)?;
         let mut cells = Vec::with_capacity(variants.len() * first.len());
         for variant in &variants {
             for place in 0..first.len() {
@@ -300,6 +308,9 @@ impl<'s> Cases<'s> {
         self.source.problem_here(span, &message, None).into()
     }
 }
+
+/// A path and the values that it takes.
+type List<'v, 's> = (&'v Spanned<DeString<'s>>, &'v [Value<'s>]);
 
 /// One cell of a sweep.
 #[derive(Clone)]

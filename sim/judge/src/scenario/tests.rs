@@ -213,6 +213,18 @@ fn a_zip_takes_its_lists_in_step_and_multiplies_with_a_sweep() {
 }
 
 #[test]
+fn a_path_may_refine_an_earlier_one_and_a_zip_may_repeat_a_value() {
+    let text = "schema = 1\nname = \"x\"\ntitle = \"x\"\nsweep = { \"lock.ttl\" = [\"8s\"] }\n\
+                [[client]]\nid = \"c1\"\nsteps = [{ acquire = {} }]\n\
+                [[case]]\nname = \"y\"\nset = { lock = {}, \"lock.ttl\" = \"6s\" }\n\
+                zip = { \"lock.node-timeout\" = [\"30ms\", \"30ms\"], \"lock.min-validity\" = [\"1s\", \"2s\"] }";
+    let cases = cases_of("x.toml", text, &[]).unwrap();
+    assert_eq!(names(&cases), ["x::8s", "x::y-1s-30ms", "x::y-2s-30ms"]);
+    let ttls: Vec<_> = cases.iter().map(|case| case.scenario.lock.ttl).collect();
+    assert_eq!(ttls, [8_000, 6_000, 6_000].map(Span::from_ms));
+}
+
+#[test]
 fn an_override_comes_last_and_is_remembered() {
     let overrides = ["lock.ttl=5s", "fault.jump.clock-jump.by=-2s", "run.seeds=0..3"];
     let cases = cases_of("clock-jump.toml", CLOCK_JUMP, &overrides).unwrap();

@@ -58,6 +58,19 @@ impl<'t> Tree<'t> {
         Some(at)
     }
 
+    /// Returns `path` with every item of a list named by its index, as far as there is a value: two
+    /// paths to one place are equal then.
+    pub(super) fn place_of(&self, path: &str) -> String {
+        let mut at = Some(&self.root);
+        let segments = path.split('.').map(|segment| {
+            let items = at.and_then(|at| at.get_ref().as_array());
+            let index = items.and_then(|items| place(items, segment));
+            at = at.and_then(|at| child(at, segment)).map(|(_, value)| value);
+            index.map_or_else(|| segment.to_owned(), |index| index.to_string())
+        });
+        segments.collect::<Vec<_>>().join(".")
+    }
+
     /// Removes a top-level key and returns its value.
     pub(super) fn remove(&mut self, key: &str) -> Option<Value<'t>> {
         self.table_mut().remove(key)

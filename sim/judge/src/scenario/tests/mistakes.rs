@@ -255,4 +255,22 @@ pub(super) const MISTAKES: &[(&str, &str)] = &[
     ("set    = { \"fault.c1", "zip = { \"lock.tll\" = [\"9s\"] }\nset = { \"fault.c1"),
     ("set    = { \"fault.c1", "sweep = { \"lock.ttl\" = [] }\nset = { \"fault.c1"),
     ("set    = { \"fault.c1", "sweep = { \"lock.ttl\" = [\"1s\", \"0s\"] }\nset = { \"fault.c1"),
+    (
+        "set    = { \"fault.c1",
+        "sweep = { \"lock.ttl\" = [\"5s\"] }\nzip = { \"lock.ttl\" = [\"7s\"] }\nset = { \"fault.c1",
+    ),
+    ("set    = { \"fault.c1", "sweep = { \"fault.0.enabled\" = [true] }\nset = { \"fault.c1"),
+    (
+        "set    = { \"fault.c1",
+        "sweep = { \"lock.ttl\" = [\"5s\"] }\nzip = { lock = [{}] }\nset = { \"fault.c1",
+    ),
+    (
+        "schema = 1",
+        "schema = 1\nsweep = { \"lock.ttl\" = [\"5s\"] }\nzip = { \"lock.ttl\" = [\"7s\"] }",
+    ),
+    ("schema = 1", "schema = 1\nsweep = { \"lock.ttl\" = [\"5s\", \"7s\", \"5s\"] }"),
+    (
+        "set    = { \"fault.c1",
+        "zip = { \"lock.ttl\" = [\"5s\", \"5s\"], \"lock.min-validity\" = [\"1s\", \"1s\"] }\nset = { \"fault.c1",
+    ),
 ];
