@@ -2,10 +2,16 @@
 
 /// Returns the smaller of two values that may be missing.
 pub(super) fn smaller<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
-    }
+    one.into_iter().chain(other).min()
+}
+
+/// Returns the value whose `key` is smaller, of two that may be missing.
+pub(super) fn smaller_by_key<T, K: Ord>(
+    one: Option<T>,
+    other: Option<T>,
+    key: impl Fn(&T) -> K,
+) -> Option<T> {
+    one.into_iter().chain(other).min_by_key(key)
 }
 
 /// Inserts `value` into `values`, which holds the `limit` smallest distinct values, sorted.

@@ -10,7 +10,7 @@ use lock_judge::scenario::{Property, Quantity};
 use serde::{Deserialize, Serialize};
 
 use super::figures::QuantityTally;
-use super::smallest::{insert_smallest, smaller};
+use super::smallest::{insert_smallest, smaller, smaller_by_key};
 use crate::engine::Outcome;
 
 /// Maximum number of distinct histories that are counted.
@@ -132,8 +132,8 @@ impl PropertyTally {
         };
         self.violated += 1;
         let found = Found { seed: run.seed, hash: run.hash, violation };
-        self.first = Found::smaller(self.first, Some(found), Found::seed);
-        self.shortest = Found::smaller(self.shortest, Some(found), Found::overlap);
+        self.first = smaller_by_key(self.first, Some(found), Found::seed);
+        self.shortest = smaller_by_key(self.shortest, Some(found), Found::overlap);
         self.keep_blame(found);
     }
 
@@ -141,8 +141,8 @@ impl PropertyTally {
         self.held += other.held;
         self.unjudged += other.unjudged;
         self.violated += other.violated;
-        self.first = Found::smaller(self.first, other.first, Found::seed);
-        self.shortest = Found::smaller(self.shortest, other.shortest, Found::overlap);
+        self.first = smaller_by_key(self.first, other.first, Found::seed);
+        self.shortest = smaller_by_key(self.shortest, other.shortest, Found::overlap);
         other.blames.into_iter().for_each(|found| self.keep_blame(found));
         self.unviolated = smaller(self.unviolated, other.unviolated);
     }
@@ -166,15 +166,6 @@ impl Found {
     /// Returns the length of the overlap, in nanoseconds, and the seed.
     pub(super) const fn overlap(&self) -> (u64, u64) {
         (self.violation.to_ns.saturating_sub(self.violation.from_ns), self.seed)
-    }
-
-    /// Returns the violation whose `key` is smaller.
-    fn smaller<K: Ord>(
-        one: Option<Self>,
-        other: Option<Self>,
-        key: impl Fn(&Self) -> K,
-    ) -> Option<Self> {
-        one.into_iter().chain(other).min_by_key(key)
     }
 }
 
