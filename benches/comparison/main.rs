@@ -15,6 +15,7 @@
     reason = "a measurement in real time, outside of any simulated world"
 )]
 
+mod burst;
 mod clients;
 mod contended;
 mod kept_alive;
@@ -41,12 +42,13 @@ const ROUNDS: usize = 5;
 
 type Part = fn(&mut Servers, &mut Report);
 
-const PARTS: [(&str, Part); 6] = [
+const PARTS: [(&str, Part); 7] = [
     ("throughput", throughput::run),
     ("latency", latency::run),
     ("stopped", stopped::run),
     ("contended", contended::run),
     ("waiting", waiting::run),
+    ("burst", burst::run),
     ("kept-alive", kept_alive::run),
 ];
 

@@ -164,12 +164,6 @@ impl Lock {
         self.deadline
     }
 
-    /// Queues this use behind another use of the same client.
-    pub(crate) fn queue(&mut self) {
-        assert_eq!(self.phase, Phase::Due, "only what has not begun can wait");
-        self.phase = Phase::Queued;
-    }
-
     /// Returns why a use that waits behind this one does not get the lock: this use holds it, or
     /// the last attempt failed for this reason.
     pub(crate) fn why_behind(&self) -> AttemptError {
@@ -179,15 +173,6 @@ impl Lock {
     /// Returns true if the lease is held, or is granted and not yet fetched by the caller.
     pub(crate) fn has_lease(&self) -> bool {
         matches!(self.phase, Phase::Decided | Phase::Held { lost: None })
-    }
-
-    /// Makes this use the head of its queue: the first attempt is due, unless its time limit has
-    /// passed. `why` is the previous head's [`Lock::why_behind`].
-    pub(crate) fn become_head(&mut self, why: AttemptError, now: BootInstant) {
-        assert_eq!(self.phase, Phase::Queued, "only what waits can come to the head");
-        self.why_behind = why;
-        let late = matches!(self.config.limit, Limit::Until(end) if end <= now);
-        self.phase = if late { Phase::Ended } else { Phase::Due };
     }
 
     /// Returns true if the next use in the queue need not wait for this one any more.

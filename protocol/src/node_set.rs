@@ -1,5 +1,6 @@
 //! All links and all locks of one client, and the routing between them.
 
+mod admission;
 mod canonical;
 mod connecting;
 mod event;
@@ -12,6 +13,7 @@ use core::cmp::Reverse;
 use core::time::Duration;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
+use self::admission::Admission;
 pub use self::event::Event;
 use super::command::{LockId, ResourceId};
 use super::crowd::Crowd;
@@ -50,6 +52,7 @@ pub struct NodeSet {
     free: BinaryHeap<Reverse<u32>>,
     timers: Timers,
     lines: Lines,
+    admission: Admission,
     /// Uses whose first attempt waits for connections; some of them may have moved on since.
     connecting: Vec<LockId>,
     /// Leases that are watched, by their resource.
@@ -72,12 +75,14 @@ pub struct NodeSet {
     timeouts: [BootInstant; MAX_NODES],
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Slot {
     generation: u32,
     lock: Option<Lock>,
     /// The lock is in the queue of its resource.
     in_line: bool,
+    /// The attempt of the lock is due or under way.
+    is_admitted: bool,
     /// The lock is a lease that is watched.
     is_watched: bool,
 }
@@ -91,6 +96,7 @@ impl NodeSet {
     #[must_use]
     pub fn new(links: &[LinkConfig]) -> Self {
         let nodes = NodeCount::new(links.len()).expect("one to nine nodes");
+        let attempts = links.iter().map(|link| link.window.attempts()).min().unwrap_or(1);
         Self {
             nodes,
             links: nodes.iter().map(|node| Link::new(node, links[node.get()])).collect(),
@@ -98,6 +104,7 @@ impl NodeSet {
             free: BinaryHeap::with_capacity(4),
             timers: Timers::default(),
             lines: Lines::default(),
+            admission: Admission::new(attempts),
             connecting: Vec::new(),
             watched: BTreeSet::new(),
             listeners: BTreeSet::new(),
@@ -130,6 +137,7 @@ impl NodeSet {
         self.free.clear();
         self.timers.clear();
         self.lines.clear();
+        self.admission.clear();
         self.connecting.clear();
         self.watched.clear();
         self.listeners.clear();
@@ -162,7 +170,7 @@ impl NodeSet {
         assert_eq!(config.nodes, self.nodes, "a quorum is counted over the configured nodes");
         let slot = self.free.pop().map_or(self.slots.len(), |Reverse(slot)| slot as usize);
         if slot == self.slots.len() {
-            self.slots.push(Slot { generation: 0, lock: None, in_line: false, is_watched: false });
+            self.slots.push(Slot::default());
         }
         let crowd = self.crowd_of(resource).remembered(now);
         let entry = &mut self.slots[slot];

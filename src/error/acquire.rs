@@ -39,8 +39,9 @@ pub enum AcquireErrorKind {
     /// runtime with its network enabled, or the system could not create a thread. Nothing was sent
     /// to the nodes.
     NoRuntime,
-    /// A majority was not asked within the node timeout, because this client had more to send than
-    /// its connections accept. Run fewer tasks at once, or use a longer node timeout.
+    /// This client had more to send than its connections accept: the wait was over before the first
+    /// attempt, because other attempts of the client were ahead, or a majority was not asked within
+    /// the node timeout. Run fewer tasks at once, or wait longer.
     Overloaded,
     /// No majority was possible without nodes that are in quarantine, because they may have
     /// forgotten leases.
@@ -191,8 +192,8 @@ impl fmt::Display for AcquireErrorKind {
                  client with `background_thread`)"
             }
             Self::Overloaded => {
-                "this client sends more than its connections accept (run fewer tasks at once, or use a \
-                 longer node timeout)"
+                "this client sends more than its connections accept (run fewer tasks at once, or wait \
+                 longer)"
             }
             Self::Quarantined => "too many nodes may have forgotten leases and are in quarantine",
             Self::Split => "nobody has the lock: the votes are split (retry after a random delay)",

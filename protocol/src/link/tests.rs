@@ -10,11 +10,13 @@ mod timeouts;
 
 use super::*;
 use crate::Drift;
-use crate::command::LockId;
-use crate::lock::{AttemptError, Fresh, Limit, LockConfig, NodeVerdict, ReleaseOutcome};
+use crate::command::{LockId, ResourceId};
+use crate::lock::{
+    AttemptError, ExtendError, Fresh, Limit, LockConfig, NodeVerdict, ReleaseOutcome,
+};
 use crate::node_set::Event;
 use crate::testing::{
-    NODE_TIMEOUT, RESOURCE, TTL, World, decided, failed, fresh, held, held_by, lock_config, mask,
-    ms, node, token,
+    NODE_TIMEOUT, RESOURCE, TTL, World, decided, failed, fresh, held, lock_config, mask, ms, node,
+    token,
 };
 use crate::token::Token;

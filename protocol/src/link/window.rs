@@ -32,6 +32,12 @@ impl Window {
         (self.commands() / 2).max(1)
     }
 
+    /// Most attempts that are under way at once: half of what may be written, so that an attempt is
+    /// written without waiting, and the releases of failed ones are, too.
+    pub(crate) fn attempts(self) -> usize {
+        (self.in_flight() / 2).min(self.new_work())
+    }
+
     /// Reads of leases stop here, at half of what may be written: when all leases look at once,
     /// attempts and extensions are still written without waiting.
     pub(crate) fn reads(self) -> usize {

@@ -89,7 +89,7 @@ pub enum AttemptError {
     /// The caller cancelled.
     Cancelled,
     /// A majority was not asked within the node timeout, because other commands of this client were
-    /// ahead.
+    /// ahead; or the wait was over before the first attempt, because other attempts were.
     Overloaded,
     /// No majority was possible without nodes that are in quarantine.
     Quarantined,

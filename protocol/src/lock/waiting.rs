@@ -11,6 +11,40 @@ use crate::retry::share;
 use crate::time::BootInstant;
 
 impl Lock {
+    /// Queues this use behind another use of the same client.
+    pub(crate) fn queue(&mut self) {
+        assert_eq!(self.phase, Phase::Due, "only what has not begun can wait");
+        self.phase = Phase::Queued;
+    }
+
+    /// Makes this use the head of its queue: the first attempt is due, unless its time limit has
+    /// passed. `why` is the previous head's [`Lock::why_behind`].
+    pub(crate) fn become_head(&mut self, why: AttemptError, now: BootInstant) {
+        assert_eq!(self.phase, Phase::Queued, "only what waits can come to the head");
+        self.why_behind = why;
+        let late = matches!(self.config.limit, Limit::Until(end) if end <= now);
+        self.phase = if late { Phase::Ended } else { Phase::Due };
+    }
+
+    /// Queues the attempt that is due behind attempts on other locks.
+    pub(crate) fn await_admission(&mut self) {
+        self.queue();
+        if self.failures == 0 {
+            self.why_behind = AttemptError::Overloaded;
+        }
+    }
+
+    /// Makes the attempt due that waited for its turn, unless the use has ended or its time limit has
+    /// passed. Returns true if it is due.
+    pub(crate) fn admit(&mut self, now: BootInstant) -> bool {
+        let is_late = matches!(self.config.limit, Limit::Until(end) if end <= now);
+        let is_due = self.phase == Phase::Queued && !is_late;
+        if is_due {
+            self.phase = Phase::Due;
+        }
+        is_due
+    }
+
     /// Puts the first attempt off until `until`, or until the time limit if that is earlier.
     pub(crate) fn put_off(&mut self, until: BootInstant) {
         assert_eq!(self.phase, Phase::Due, "only a first attempt is put off");

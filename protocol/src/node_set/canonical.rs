@@ -24,7 +24,9 @@ impl NodeSet {
             out.flag(lock.is_some());
             if let Some(lock) = lock {
                 lock.encode(&mut out);
-                out.word(self.place_in_line(lock).map_or(0, |place| 1 + place as u64));
+                for place in [self.place_in_line(lock), self.admission.place_of(lock.id())] {
+                    out.word(place.map_or(0, |place| 1 + place as u64));
+                }
             }
         }
         for &node in order {

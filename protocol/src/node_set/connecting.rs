@@ -2,7 +2,7 @@
 //! neither against the attempt, because its T1 has not been read, nor against the node timeout,
 //! because no command has been sent.
 
-use super::{Event, NodeSet};
+use super::NodeSet;
 use crate::command::LockId;
 use crate::link::Link;
 use crate::time::BootInstant;
@@ -12,7 +12,7 @@ impl NodeSet {
     /// connected, can no longer be, or has had its connect timeout.
     pub(super) fn first_attempt_is_due(&mut self, lock: LockId, now: BootInstant) {
         if !self.lacks_first_connections() {
-            return self.events.push_back(Event::AttemptDue(lock));
+            return self.attempt_is_due(lock, now);
         }
         self.connect(now);
         let patience = self.links.iter().map(Link::connect_timeout).max().unwrap_or_default();
@@ -25,18 +25,18 @@ impl NodeSet {
 
     /// Makes waiting first attempts due, if the change of a connection allows it.
     #[inline]
-    pub(super) fn look_for_connections(&mut self) {
+    pub(super) fn look_for_connections(&mut self, now: BootInstant) {
         if !self.connecting.is_empty() && !self.lacks_first_connections() {
-            self.first_attempts_are_due();
+            self.first_attempts_are_due(now);
         }
     }
 
     #[cold]
-    fn first_attempts_are_due(&mut self) {
+    fn first_attempts_are_due(&mut self, now: BootInstant) {
         for lock in core::mem::take(&mut self.connecting) {
             if self.lock_mut(lock).is_some_and(|it| it.connections_ready()) {
                 self.timers.arm(lock.slot, None);
-                self.events.push_back(Event::AttemptDue(lock));
+                self.attempt_is_due(lock, now);
             }
         }
     }

@@ -69,7 +69,7 @@ impl NodeSet {
     /// Passes on what a change of the link to `node` means for the uses.
     #[inline]
     fn link_changed(&mut self, node: NodeIndex, now: BootInstant) {
-        self.look_for_connections();
+        self.look_for_connections(now);
         self.route(now);
         self.note_connection(node, now);
     }
@@ -159,10 +159,11 @@ impl NodeSet {
                 self.events.push_back(Event::ExtensionBegan { lock: id, token, t1, ttl });
             }
             match (before, lock.phase()) {
-                (Phase::Waiting { .. }, Phase::Due) => self.events.push_back(Event::AttemptDue(id)),
+                (Phase::Waiting { .. }, Phase::Due) => self.attempt_is_due(id, now),
                 (Phase::Queued, Phase::Ended) => {
-                    let head = self.lines.head(resource).and_then(|head| self.lock(head));
-                    let reason = head.expect("somebody is ahead of who waits").why_behind();
+                    // It is the head itself if it waits for its attempt, or stands in no line.
+                    let head = self.lines.head(resource).unwrap_or(id);
+                    let reason = self.lock(head).expect("it is there").why_behind();
                     let taken_for = self.held_here_for(id);
                     self.events.push_back(Event::GaveUp { lock: id, reason, taken_for });
                 }

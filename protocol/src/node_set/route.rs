@@ -181,7 +181,8 @@ impl NodeSet {
                 self.touched.insert(send.node);
             }
         }
-        self.note_waiting(lock);
+        self.note_attempt(lock, now);
+        self.note_waiting(lock, now);
         self.note_watched(lock);
         let Some(machine) = self.lock_mut(lock) else {
             return;

@@ -7,6 +7,7 @@ mod uses;
 
 use super::*;
 use crate::command::Reply;
+use crate::link::Window;
 use crate::lock::Limit;
 use crate::quorum::NodeIndex;
 use crate::restart::{Canary, Introduction, RunId};
@@ -161,18 +162,19 @@ fn an_error_is_no_vote() {
 }
 
 #[test]
-fn a_thousand_commands_that_end_at_once_do_not_deepen_the_stack() {
+fn hundreds_of_commands_that_end_at_once_do_not_deepen_the_stack() {
     let mut world = World::reconnecting(1);
     let config = LockConfig { limit: Limit::Attempts(2), ..lock_config(1) };
-    for _ in 0..512 {
+    let attempts = Window::default().attempts();
+    for _ in 0..attempts {
         world.acquire(config, 1);
     }
-    assert_eq!(world.events().len(), 512, "every attempt is under way");
+    assert_eq!(world.events().len(), attempts, "every attempt is under way");
     let depth = std::thread::Builder::new().stack_size(128 * 1_024);
     let closed = depth.spawn(move || {
         world.close(0);
         world.events()
     });
     let events = closed.expect("a thread").join().expect("no overflow");
-    assert_eq!(events.len(), 512);
+    assert_eq!(events.len(), attempts);
 }

@@ -1,7 +1,7 @@
 //! Pushes, changes by this client itself and connections: they wake waiting uses, cast doubt on the
 //! keys of leases, and bring keep-alive rounds forward.
 
-use super::{Event, NodeSet};
+use super::NodeSet;
 use crate::command::{LockId, ResourceId};
 use crate::crowd::Crowd;
 use crate::lock::{Lock, Phase};
@@ -140,7 +140,7 @@ impl NodeSet {
     }
 
     /// Makes the attempt of `lock` due if the lock has decided so, and keeps what it has learned.
-    pub(super) fn note_waiting(&mut self, lock: LockId) {
+    pub(super) fn note_waiting(&mut self, lock: LockId, now: BootInstant) {
         let Some(machine) = self.lock_mut(lock) else { return };
         let (is_due, resource) = (machine.take_due(), machine.resource());
         let (crowd, mute) = (machine.crowd(), machine.mute());
@@ -150,7 +150,7 @@ impl NodeSet {
             self.listeners.remove(&lock);
         }
         if is_due {
-            self.events.push_back(Event::AttemptDue(lock));
+            self.attempt_is_due(lock, now);
         }
         self.mute = self.mute.union(mute.unwrap_or(NodeMask::EMPTY));
         if self.slots[lock.slot as usize].in_line && self.crowd_of(resource) != crowd {

@@ -56,12 +56,14 @@ fn an_owed_release_without_room_does_not_spin_the_timer() {
 
 #[test]
 fn beyond_the_limit_a_command_is_refused_and_nothing_is_owed() {
-    let mut world = World::reconnecting(1);
-    for _ in 0..window().new_work() {
-        world.acquire(lock_config(1), 1);
-    }
+    let mut world = World::warm(1);
+    let leases = many_leases(&mut world, window().new_work() as u32);
+    world.close(0);
+    world.pass(ms(10));
+    leases.into_iter().for_each(|lock| world.extend(lock).expect("the lease is alive"));
     world.events();
-    let lock = world.acquire(lock_config(1), 1);
+    let lock = world.client.open(ResourceId(8), lock_config(1), world.now);
+    world.begin(lock, 1);
     assert!(world.events().contains(&Event::GaveUp {
         lock,
         reason: AttemptError::TooFewNodes,
@@ -73,23 +75,25 @@ fn beyond_the_limit_a_command_is_refused_and_nothing_is_owed() {
 #[test]
 fn commands_beyond_the_window_wait_until_there_is_room() {
     let mut world = World::warm(1);
-    for _ in 0..3 * window().in_flight() {
-        world.acquire(lock_config(1), 1);
-    }
+    let leases = many_leases(&mut world, 3 * window().in_flight() as u32);
+    world.nodes[0].written.clear();
+    world.pass(ms(1));
+    leases.into_iter().for_each(|lock| world.extend(lock).expect("the lease is alive"));
     assert_eq!(world.nodes[0].written.len(), window().in_flight());
     world.pass(NODE_TIMEOUT / 2);
-    (0..window().in_flight()).for_each(|_| world.answer_with(0, held_by(9)));
+    (0..window().in_flight()).for_each(|_| world.answer_with(0, Reply::Integer(1)));
     assert_eq!(world.nodes[0].written.len(), 2 * window().in_flight(), "one answered, one written");
     world.events();
     world.pass(NODE_TIMEOUT / 2);
     let events = world.events();
     let failed = |why| {
-        let gave_up = |it: &&Event| matches!(it, Event::GaveUp { reason, .. } if *reason == why);
-        events.iter().filter(gave_up).count()
+        let is_why =
+            |it: &&Event| matches!(it, Event::ExtensionFailed { reason, .. } if *reason == why);
+        events.iter().filter(is_why).count()
     };
-    assert_eq!(failed(AttemptError::TooFewNodes), window().in_flight(), "asked, and not answered");
+    assert_eq!(failed(ExtendError::TooFewNodes), window().in_flight(), "asked, and not answered");
     assert_eq!(
-        failed(AttemptError::Overloaded),
+        failed(ExtendError::Overloaded),
         window().in_flight(),
         "not asked, for others were ahead"
     );
