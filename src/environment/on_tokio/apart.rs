@@ -1,10 +1,10 @@
 //! Threads that no task of the application can delay.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
-use tokio::runtime::{Builder, Handle};
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::oneshot;
 
 use crate::environment::BoxFuture;
@@ -23,11 +23,15 @@ impl Apart {
     ///
     /// If the system provides no thread, or no descriptors for its runtime.
     pub(super) fn start(name: &str) -> io::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_all().build()?;
-        let handle = runtime.handle().clone();
+        // The thread comes first: a runtime that gets none would be dropped here, and tokio panics
+        // if the caller is a task.
+        let (give, given) = mpsc::channel::<Runtime>();
         let (end, ended) = oneshot::channel();
         let thread = thread::Builder::new().name(String::from(name));
-        thread.spawn(move || runtime.block_on(ended))?;
+        thread.spawn(move || given.recv().map(|runtime| runtime.block_on(ended)))?;
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let handle = runtime.handle().clone();
+        give.send(runtime).expect("the thread waits for it");
         Ok(Self { runtime: handle, process: std::process::id(), _ends_when_dropped: end })
     }
 
@@ -55,8 +59,6 @@ pub(super) fn timekeeper() -> io::Result<Arc<Apart>> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
-
     use super::*;
 
     #[test]
