@@ -130,8 +130,8 @@ fn prepare(stream: &TcpStream, patience: Duration) -> io::Result<()> {
     // Nor may the kernel retry for longer than the link waits.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     {
-        let patience_ms = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX);
-        sockopt::set_tcp_user_timeout(stream, patience_ms)?;
+        let patience_ms = i32::try_from(patience.as_millis()).unwrap_or(i32::MAX);
+        sockopt::set_tcp_user_timeout(stream, patience_ms.unsigned_abs())?;
     }
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     let _ = patience;
@@ -179,6 +179,7 @@ mod tests {
         assert_eq!(sockopt::tcp_keepidle(&stream).unwrap(), PROBE_AFTER);
         #[cfg(any(target_os = "linux", target_os = "android"))]
         assert_eq!(sockopt::tcp_user_timeout(&stream).unwrap(), 700);
+        prepare(&stream, Duration::MAX).unwrap();
     }
 
     #[tokio::test]
