@@ -31,6 +31,9 @@ pub(crate) enum DialError {
     /// Error of the application's provider of credentials, with its causes.
     #[error("the provider of credentials failed: {0}")]
     Credentials(String),
+    /// As tokio does if the system gives no thread to resolve a host's name.
+    #[error("opening the connection panicked")]
+    Panicked,
     /// Error text of the server, in printable form.
     #[error("{0}")]
     Refused(Arc<str>),

@@ -13,6 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWrite};
 use super::Driver;
 use crate::dial::{DialError, Dialed, dial};
 use crate::environment::{BoxFuture, Stream};
+use crate::panics::contain;
 use crate::printable::printable;
 use crate::resp::{Decoder, Malformed};
 
@@ -94,7 +95,9 @@ impl NodeTask {
             return Poll::Pending;
         };
         let epoch = *epoch;
-        match core::task::ready!(dial.as_mut().poll(context)) {
+        // The task must outlive a panic: it also pays the releases owed.
+        let polled = contain(|| dial.as_mut().poll(context));
+        match core::task::ready!(polled.unwrap_or(Poll::Ready(Err(DialError::Panicked)))) {
             Ok(Dialed { stream, decoder, is_tracked }) => {
                 self.transport = Transport::Open(Connection {
                     epoch,

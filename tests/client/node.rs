@@ -19,6 +19,8 @@ pub(crate) enum Habit {
     Hangs,
     /// Accepts no connections.
     Refuses,
+    /// Makes the environment panic that opens a connection.
+    Panics,
     /// Writes the first part of every reply one step before the rest.
     SplitsAt(usize),
     /// Replies to every SET with these bytes.

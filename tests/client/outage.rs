@@ -5,7 +5,7 @@ use std::time::Duration;
 use redlock_client::{AcquireErrorKind, NodeVerdict, Released};
 
 use crate::node::Habit;
-use crate::world::{MS, World};
+use crate::world::{MS, SECOND, World};
 use crate::{acquiring, kind};
 
 #[test]
@@ -56,6 +56,22 @@ fn a_node_that_answers_a_release_with_an_error_is_not_silent() {
     let verdicts: Vec<_> = nodes.iter().map(|node| (node.place, node.verdict)).collect();
     assert_eq!(verdicts, [(3, NodeVerdict::Error)]);
     assert_eq!(world.now(), begun, "nothing was waited for");
+}
+
+#[test]
+fn a_panic_of_a_dial_is_an_error_of_the_node() {
+    let world = World::new();
+    world.node("a", |node| node.habit = Habit::Panics);
+    let redlock = world.client();
+    let lease = world.block_on(redlock.acquire("res")).unwrap();
+    let last_error = redlock.health().nodes[0].last_error.clone();
+    assert_eq!(last_error.as_deref(), Some("opening the connection panicked"));
+    world.node("a", |node| node.habit = Habit::Answers);
+    drop(lease);
+    world.pass(SECOND);
+    drop(world.block_on(redlock.acquire("res")).unwrap());
+    world.settle();
+    world.node("a", |node| assert_eq!(node.accepted, 1, "it is dialled again"));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use redlock_client::environment::{BoxFuture, Endpoint, Environment, Stream, Time
 use redlock_client::{Builder, Redlock};
 use redlock_protocol::BootInstant;
 
-use crate::node::Node;
+use crate::node::{Habit, Node};
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 pub(crate) const MS: Duration = Duration::from_millis(1);
@@ -231,6 +231,8 @@ impl Environment for Shared {
     fn connect<'a>(&'a self, to: &'a Endpoint) -> BoxFuture<'a, io::Result<Box<dyn Stream>>> {
         Box::pin(async move {
             let (host, _) = to.tcp().unwrap();
+            let panics = self.nodes.lock().unwrap()[host].habit == Habit::Panics;
+            assert!(!panics, "the system gives no thread to resolve the name");
             let stream = self.nodes.lock().unwrap().get_mut(host).unwrap().accept()?;
             Ok(Box::new(stream) as Box<dyn Stream>)
         })
