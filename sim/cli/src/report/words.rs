@@ -10,8 +10,10 @@ use super::story::outside;
 use super::timeline::Timeline;
 
 /// Name of a command in pictures.
-pub(super) const fn op(op: OpKind) -> &'static str {
+pub(super) fn op(timeline: &Timeline<'_>, op: OpKind) -> &'static str {
     match op {
+        // `serve` records the effect: a SET without NX, or any other command that sets the key anew.
+        OpKind::GetSet if timeline.is_served() => "overwrite",
         OpKind::Expire => "EXPIRE",
         OpKind::Extend => "extend",
         OpKind::Get | OpKind::Read => "GET",
@@ -26,9 +28,10 @@ pub(super) const fn op(op: OpKind) -> &'static str {
 }
 
 /// Name of a reply, given the command it replies to.
-pub(super) const fn answer(command: OpKind, answer: Answer) -> &'static str {
+pub(super) fn answer(timeline: &Timeline<'_>, command: OpKind, answer: Answer) -> &'static str {
     match (command, answer) {
         (_, Answer::Error) => "error",
+        (OpKind::GetSet, _) if timeline.is_served() => "OK",
         (OpKind::Set, Answer::Yes) => "OK",
         (OpKind::Set, Answer::No) => "nil",
         (OpKind::Introduce, Answer::Yes) => "info",
@@ -130,8 +133,8 @@ pub(super) fn describe(timeline: &Timeline<'_>, event: &Event) -> (String, Strin
                 Writer::Nobody => String::from("; no key now"),
                 after => format!("; key of {}", timeline.writer_name(after)),
             };
-            let told = answer(command, told);
-            (node(it), format!("executes {} of {whose} → {told}{key}", op(command)))
+            let (command, told) = (op(timeline, command), answer(timeline, command, told));
+            (node(it), format!("executes {command} of {whose} → {told}{key}"))
         }
         of_client => of_attempt(timeline, of_client),
     }
@@ -175,16 +178,15 @@ fn of_attempt(timeline: &Timeline<'_>, kind: EventKind) -> (String, String) {
             (client(attempt.client), told)
         }
         EventKind::Written { attempt, node: it, op: command, .. } => {
-            let told =
-                format!("writes {} of {} to {}", op(command), timeline.name(attempt), node(it));
-            (client(attempt.client), told)
+            let (command, whose) = (op(timeline, command), timeline.name(attempt));
+            (client(attempt.client), format!("writes {command} of {whose} to {}", node(it)))
         }
         EventKind::Delivered { attempt, node: it, op: command, answer: told, .. } => {
-            let told = answer(command, told);
-            let whose = timeline.name(attempt);
+            let (command, told) = (op(timeline, command), answer(timeline, command, told));
+            let (from, whose) = (node(it), timeline.name(attempt));
             (
                 client(attempt.client),
-                format!("receives {told} from {} for {} of {whose}", node(it), op(command)),
+                format!("receives {told} from {from} for {command} of {whose}"),
             )
         }
         EventKind::AttemptSettled { attempt, outcome } => {
@@ -309,5 +311,24 @@ pub(super) const fn settled(how: Settlement) -> &'static str {
         Settlement::Taken => "failed: taken by another attempt",
         Settlement::TooFewNodes => "failed: no majority of countable votes",
         Settlement::TooSlow => "failed: too little validity was left at T2",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture;
+
+    #[test]
+    fn a_served_command_that_replaces_a_key_is_an_overwrite() {
+        let mut played = fixture::jump();
+        let words = |timeline: &Timeline<'_>| {
+            let of = OpKind::GetSet;
+            [op(timeline, of), answer(timeline, of, Answer::Yes)]
+        };
+        assert_eq!(words(&fixture::timeline(&played)), ["GETSET", "own"]);
+        let clients = &mut played.result.case.scenario.clients;
+        clients.iter_mut().for_each(|it| it.subject = String::from("worker"));
+        assert_eq!(words(&fixture::timeline(&played)), ["overwrite", "OK"]);
     }
 }

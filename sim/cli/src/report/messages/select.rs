@@ -41,9 +41,10 @@ impl Flight<'_> {
     pub(super) fn label(&self, timeline: &Timeline<'_>) -> String {
         let (what, answer) = match self.request {
             Request::Command(command) => {
-                let answer = command.executed.map(|(_, told)| words::answer(command.op, told));
+                let answer =
+                    command.executed.map(|(_, told)| words::answer(timeline, command.op, told));
                 let answer = answer.map_or_else(String::new, |answer| format!(" → {answer}"));
-                (words::op(command.op), answer)
+                (words::op(timeline, command.op), answer)
             }
             Request::Write(write) => ("write", verdict(write)),
         };

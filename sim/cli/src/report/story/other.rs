@@ -169,7 +169,7 @@ fn touched(timeline: &Timeline<'_>, violation: &Violation) -> Vec<Clause> {
             text: format!(
                 "the {1} of {0} reached {2} at {3} and changed the key of {4}",
                 timeline.name(attempt),
-                crate::report::words::op(op),
+                words::op(timeline, op),
                 timeline.node_name(node),
                 text::instant(it.at_ns),
                 timeline.writer_name(before)

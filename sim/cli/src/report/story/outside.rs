@@ -159,7 +159,7 @@ pub(super) fn last_commands(
         let nodes: Vec<&str> = group.iter().map(|it| timeline.node_name(it.node)).collect();
         let times = group.iter().map(|it| it.written.at_ns);
         let latest = text::instant(times.max().unwrap_or_default());
-        let (op, nodes) = (words::op(*op), text::list(&nodes));
+        let (op, nodes) = (words::op(timeline, *op), text::list(&nodes));
         let end = if *is_answered { "" } else { ", unanswered then" };
         format!("{op} to {nodes} by {latest}{end}")
     };
@@ -184,7 +184,7 @@ fn later_commands(timeline: &Timeline<'_>, attempt: &Attempt, at_ns: u64) -> Str
         }
     }
     let told = kinds.iter().map(|&(op, from_ns)| {
-        let (op, from) = (words::op(op), text::instant(from_ns));
+        let (op, from) = (words::op(timeline, op), text::instant(from_ns));
         format!("; later {op} from {from} on")
     });
     told.collect()

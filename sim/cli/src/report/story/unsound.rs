@@ -111,7 +111,7 @@ fn written_early(timeline: &Timeline<'_>, attempt: &Attempt) -> Option<Clause> {
     let is_early =
         |it: &&Command| it.attempt == attempt.id && it.written.event < attempt.began.event;
     let first = timeline.commands.iter().find(is_early)?;
-    let (op, node) = (words::op(first.op), timeline.node_name(first.node));
+    let (op, node) = (words::op(timeline, first.op), timeline.node_name(first.node));
     let [written, t1] = [first.written, attempt.began].map(|it| text::instant(it.at_ns));
     let told = format!("its {op} was written to {node} at {written}, before T1 was read at {t1}");
     Some(Clause::at(first.written, told))
