@@ -133,7 +133,7 @@ pub enum DecisionPoint {
 pub enum Errors {
     /// The attempt fails at once and releases nothing.
     AbortAttempt,
-    /// The vote counts as a refusal.
+    /// The node has no vote.
     CountAsNo,
     /// None: the node may still reply before the client gives it up.
     Unheard,

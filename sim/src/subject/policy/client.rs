@@ -43,6 +43,9 @@ pub(super) enum Vote {
     Unasked,
     Pending,
     Yes,
+    /// The key exists already.
+    Refused,
+    /// No vote for another reason: no reply, an error, no expiry, too few replicas.
     No,
 }
 
@@ -262,7 +265,7 @@ impl PolicyClient {
                 for vote in self.votes.values_mut().filter(|vote| **vote == Vote::Pending) {
                     *vote = Vote::No;
                 }
-                self.settle(Settlement::TooFewNodes, now);
+                self.settle(now);
             }
             State::Waiting { until_boot_ns } if until_boot_ns <= now.boot_ns => self.due(),
             State::Held { .. } => self.watch(now),

@@ -288,6 +288,34 @@ fn too_few_replicas_are_a_failure_unless_they_are_ignored() {
         let actions = bench.actions();
         assert_eq!(is_granted(&actions), granted, "{name} {replicas}");
         assert_eq!(releases(&actions), usize::from(!granted), "{name} {replicas}");
+        let failure = (!granted).then_some(Settlement::TooFewNodes);
+        assert_eq!(outcome(&actions), failure, "{name} {replicas}");
+    }
+}
+
+#[test]
+fn a_lock_is_taken_only_if_the_key_exists() {
+    let outcome_of = |name: &str, replies: &[(CommandKind, ReplyValue)]| {
+        let mut bench = Bench::new(name);
+        bench.acquire();
+        replies.iter().for_each(|&(kind, value)| bench.answer(0, kind, value));
+        outcome(&bench.actions())
+    };
+    let (taken, too_few) = (Some(Settlement::Taken), Some(Settlement::TooFewNodes));
+    assert_eq!(outcome_of("unique-id", &[(SET, ReplyValue::Nil)]), taken);
+    assert_eq!(outcome_of("unique-id", &[(SET, ReplyValue::NotServing)]), too_few);
+    let without_expiry = [(SETNX, ReplyValue::Integer(1)), (EXPIRE, ReplyValue::Integer(0))];
+    assert_eq!(outcome_of("setnx-then-expire", &without_expiry), too_few);
+}
+
+#[test]
+fn a_lock_is_not_taken_if_the_silent_nodes_alone_prevent_a_majority() {
+    for (refused, expected) in [(2, Settlement::TooFewNodes), (3, Settlement::Taken)] {
+        let mut bench = Bench::new("redlock-no-node-timeout");
+        bench.acquire();
+        (refused..5).for_each(|node| bench.client.handle_closed(route(node), bench.now()));
+        bench.answer_each(0..refused, SET, ReplyValue::Nil);
+        assert_eq!(outcome(&bench.actions()), Some(expected), "{refused} refusals");
     }
 }
 

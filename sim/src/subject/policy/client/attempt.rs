@@ -94,6 +94,9 @@ impl PolicyClient {
         let count = match value {
             ReplyValue::Ok => 0,
             ReplyValue::Integer(count @ 1..) => count as u64,
+            ReplyValue::Nil | ReplyValue::Integer(0) => {
+                return self.vote(node, Vote::Refused, now);
+            }
             _ => return self.vote(node, Vote::No, now),
         };
         self.counters[node] = count;
@@ -114,11 +117,12 @@ impl PolicyClient {
             return;
         }
         self.votes[node] = vote;
-        self.settle(Settlement::Taken, now);
+        self.settle(now);
     }
 
-    /// Decides the attempt if the votes allow it; otherwise asks further nodes.
-    pub(in crate::subject::policy) fn settle(&mut self, refusal: Settlement, now: Now) {
+    /// Decides the attempt if the votes allow it; otherwise asks further nodes. A failed attempt found
+    /// the lock taken, unless the nodes without a vote alone prevent the majority.
+    pub(in crate::subject::policy) fn settle(&mut self, now: Now) {
         let count = |wanted| self.votes.values().filter(|&&vote| vote == wanted).count();
         let (yes, pending, unasked) =
             (count(Vote::Yes), count(Vote::Pending), count(Vote::Unasked));
@@ -128,7 +132,9 @@ impl PolicyClient {
             if yes >= self.needed {
                 self.decide(now);
             } else {
-                self.fail(refusal, self.policy.release_after_failure, now);
+                let is_taken = yes + open + count(Vote::Refused) >= self.needed;
+                let why = if is_taken { Settlement::Taken } else { Settlement::TooFewNodes };
+                self.fail(why, self.policy.release_after_failure, now);
             }
         } else if pending == 0 {
             self.ask_next(now);
