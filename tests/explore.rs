@@ -212,7 +212,8 @@ fn a_time_limit_ends_the_exploration() {
 fn a_finding_stays_if_its_smaller_form_cannot_be_stored() {
     let folder = folder("half");
     let found = folder.join("reports/found/mutual-exclusion-none.toml");
-    fs::create_dir_all(found.with_file_name("mutual-exclusion-none-2.toml.part")).unwrap();
+    fs::create_dir_all(found.with_file_name("mutual-exclusion-none-2.toml.redlock-sim.part"))
+        .unwrap();
     fs::write(&found, "earlier").unwrap();
     let explore = ["explore", "--subject", "redlock-quorum-2", "--plans", "600"];
     let output = redlock_sim(&folder, "2", &explore).code(2);

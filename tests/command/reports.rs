@@ -148,6 +148,33 @@ error: reports cannot be written to site: site/clock-jump/base.0.jsonl.gz was no
     assert_eq!(left, [b"mine"]);
 }
 
+#[test]
+fn a_run_goes_on_over_what_a_killed_run_left() {
+    let folder = folder("killed", &[("clock-jump.toml", GOOD)]);
+    let run = ["run", "--seeds", "0..1"];
+    redlock_sim(&folder, &run).code(0);
+    let whole = files(&folder);
+    let report = |name: &str| folder.join("reports").join(name);
+    // These two are the last to get their final names.
+    for parts in [&["results.json"][..], &["index.html", "results.json"]] {
+        for name in parts {
+            fs::rename(report(name), report(&format!("{name}.redlock-sim.part"))).unwrap();
+        }
+        redlock_sim(&folder, &run).code(0);
+        assert!(files(&folder) == whole, "killed before {parts:?}");
+    }
+}
+
+#[test]
+fn a_file_of_others_is_no_part_of_a_report() {
+    let folder = folder("foreign-part", &[("clock-jump.toml", GOOD)]);
+    fs::create_dir(folder.join("reports")).unwrap();
+    let notes = folder.join("reports/results.json.part");
+    fs::write(&notes, "mine").unwrap();
+    redlock_sim(&folder, &["run", "--seeds", "0..1"]).code(0);
+    assert_eq!(fs::read_to_string(notes).unwrap(), "mine");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn nothing_is_played_if_reports_cannot_be_written() {

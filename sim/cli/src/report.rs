@@ -113,7 +113,8 @@ pub(crate) fn check_writable<'a>(
     scenarios: impl IntoIterator<Item = &'a str>,
 ) -> Result<(), OutError> {
     Staged::default().create(out.join(RESULTS))?;
-    Earlier::read(out)?.check(scenarios.into_iter().map(|name| out.join(page_file(name))))
+    let pages = scenarios.into_iter().map(page_file).chain([INDEX.to_owned()]);
+    Earlier::read(out)?.check(pages.map(|page| out.join(page)))
 }
 
 /// Groups the cases by scenario, in the order in which each scenario first appears.

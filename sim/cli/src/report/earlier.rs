@@ -1,13 +1,18 @@
 //! The files of an earlier run in a directory, which the reports of a new run replace.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
 
+use flate2::read::MultiGzDecoder;
 use serde::Deserialize;
 
 use super::{INDEX, RESULTS};
+
+/// Maximum distance of a mark of this program from the end of a page, or from the beginning of a
+/// history, in bytes.
+const MARK_WITHIN: u64 = 256;
 
 /// Reason why a directory cannot take the reports of a run.
 #[derive(Debug, thiserror::Error)]
@@ -45,19 +50,12 @@ impl Earlier {
     ///
     /// # Errors
     ///
-    /// If `results.json` or `index.html` is there and not of such a run.
+    /// If `results.json` is there and not of such a run.
     pub(super) fn read(out: &Path) -> Result<Self, OutError> {
         let path = out.join(RESULTS);
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let index = out.join(INDEX);
-                return if index.exists() {
-                    Err(OutError::Foreign(index))
-                } else {
-                    Ok(Self::default())
-                };
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 return Err(OutError::Foreign(path));
             }
@@ -69,7 +67,8 @@ impl Earlier {
         }
     }
 
-    /// Checks that none of `paths` is there, unless that run wrote it.
+    /// Checks that none of `paths` is there, unless that run wrote it, or a run that was killed before
+    /// its `results.json` was there.
     ///
     /// # Errors
     ///
@@ -77,8 +76,12 @@ impl Earlier {
     pub(super) fn check(&self, paths: impl IntoIterator<Item = PathBuf>) -> Result<(), OutError> {
         let mut paths = paths.into_iter();
         // A link that leads nowhere is a file of others, too.
-        let is_foreign =
-            |path: &PathBuf| !self.files.contains(path) && fs::symlink_metadata(path).is_ok();
+        let is_own = |path: &PathBuf, is_file: bool| {
+            self.files.contains(path) || (is_file && is_marked(path))
+        };
+        let is_foreign = |path: &PathBuf| {
+            fs::symlink_metadata(path).is_ok_and(|found| !is_own(path, found.is_file()))
+        };
         paths.find(is_foreign).map_or(Ok(()), |path| Err(OutError::Foreign(path)))
     }
 
@@ -116,6 +119,33 @@ fn is_report(path: &Path) -> bool {
         _ => return false,
     };
     is_plain && name.ends_with(suffix)
+}
+
+/// Returns true for a page or a history of this program: pages end with the name of their build,
+/// histories begin with it.
+fn is_marked(path: &Path) -> bool {
+    let (read, mark) = match path.extension().is_some_and(|it| it == "html") {
+        true => (end(path), "<footer>Written by redlock-sim "),
+        false => (beginning(path), "\"build\":\"redlock-sim "),
+    };
+    read.is_ok_and(|text| String::from_utf8_lossy(&text).contains(mark))
+}
+
+fn end(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let bytes = file.metadata()?.len();
+    file.seek(SeekFrom::Start(bytes.saturating_sub(MARK_WITHIN)))?;
+    read_some(file)
+}
+
+fn beginning(path: &Path) -> io::Result<Vec<u8>> {
+    read_some(MultiGzDecoder::new(File::open(path)?))
+}
+
+fn read_some(from: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(MARK_WITHIN).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -6,8 +6,9 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Suffix of a file that is not complete yet.
-const PART: &str = ".part";
+/// Suffix of a file that is not complete yet. Names the program: a file of another one would be
+/// replaced.
+const PART: &str = ".redlock-sim.part";
 
 /// Files that are written beside their final paths. [`Staged::commit`] moves the files to their
 /// final paths; a drop removes the files that were not moved.
