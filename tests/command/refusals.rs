@@ -23,6 +23,15 @@ fn a_typo_is_answered_with_the_nearest_word() {
 }
 
 #[test]
+fn two_formats_of_one_list_are_an_error() {
+    let folder = folder("two-formats", &[("clock-jump.toml", GOOD)]);
+    let both = ["list", "--format", "json", "--message-format", "json"];
+    let said = redlock_sim(&folder, &both).code(2).stdout_eq("");
+    let said = String::from_utf8(said.get_output().stderr.clone()).unwrap();
+    assert!(said.contains("'--format <FORMAT>' cannot be used with '--message-format"), "{said}");
+}
+
+#[test]
 fn bad_file_is_pointed_at_and_nothing_runs_or_is_overwritten() {
     let bad = GOOD.replace("clock-jump = {", "clock-jmp = {").replace("\"clock-jump\"", "\"bad\"");
     let folder = folder("bad", &[("clock-jump.toml", GOOD), ("bad.toml", &bad)]);

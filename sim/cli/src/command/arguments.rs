@@ -281,7 +281,7 @@ pub(super) enum GateFormat {
 #[derive(Args, Debug)]
 pub(super) struct List {
     /// Format of the list; `json` prints one array
-    #[arg(long, default_value = "text")]
+    #[arg(long, default_value = "text", conflicts_with = "message_format")]
     pub(super) format: Format,
     #[command(flatten)]
     pub(super) messages: Messages,
