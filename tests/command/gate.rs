@@ -108,4 +108,11 @@ fn bad_input_is_pointed_at_and_nothing_is_written() {
         let (code, text) = gate(&folder, &["--baseline", "known.toml"]);
         assert!(code == 2 && text.contains(message), "{text}");
     }
+    // A sparse file needs no room on the disk.
+    fs::File::create(folder.join("huge")).unwrap().set_len((256 << 20) + 1).unwrap();
+    for arguments in [&["huge"][..], &["--baseline", "huge"]] {
+        let (code, text) = gate(&folder, arguments);
+        let message = "the file is larger than 256 MiB";
+        assert!(code == 2 && text.contains(message), "{text}");
+    }
 }

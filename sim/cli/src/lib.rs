@@ -10,3 +10,4 @@ pub mod command;
 mod gate;
 pub mod report;
 mod shard;
+mod text_file;

@@ -1,6 +1,5 @@
 //! The file of known departures.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use toml::value::Datetime;
 
 use super::Departure;
+use crate::text_file;
 
 /// Version of the format.
 const SCHEMA: u32 = 1;
@@ -71,7 +71,7 @@ impl Baseline {
     ///
     /// If it cannot be read or is no baseline of this version.
     pub(crate) fn read(path: &Path) -> Result<Self, Unreadable> {
-        let text = fs::read_to_string(path)
+        let text = text_file::read(path)
             .map_err(|source| Unreadable::File { path: path.to_owned(), source })?;
         let of_format =
             |source| Unreadable::Format { path: path.to_owned(), source: Box::new(source) };
@@ -102,6 +102,8 @@ impl Baseline {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -1,7 +1,6 @@
 //! `results.json`: expected and observed verdicts, for programs.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -11,7 +10,7 @@ use redlock_sim::search::{Failure, Observed, PropertyResult, QuantityResult};
 use serde::{Deserialize, Serialize};
 
 use super::Played;
-use crate::build;
+use crate::{build, text_file};
 
 /// Version of the format.
 const SCHEMA: u32 = 1;
@@ -140,7 +139,7 @@ impl Results {
     ///
     /// If it cannot be read, or is no `results.json` of this version.
     pub(crate) fn read(path: &Path) -> io::Result<Self> {
-        let text = fs::read_to_string(path)?;
+        let text = text_file::read(path)?;
         let results: Self = serde_json::from_str(&text)?;
         if results.schema != SCHEMA {
             let message =
