@@ -96,8 +96,8 @@ impl Driver {
             }
             Event::GaveUp { lock, reason, taken_for } => {
                 self.tell_failed(state, lock, reason.into(), now);
-                let taken_until = taken_for.map(|left| now.after(left));
-                let ended = state.uses.gave_up(lock, reason.into(), taken_until, &mut state.wakes);
+                let taken_for = taken_for.map(|left| (left, now));
+                let ended = state.uses.gave_up(lock, reason.into(), taken_for, &mut state.wakes);
                 ended.into_iter().for_each(|resource| state.names.retire(resource));
             }
             Event::Lost { lock, reason } => {

@@ -38,8 +38,9 @@ struct Use {
     /// Number of failed attempts; `ballot` has the nodes' answers to the last of them.
     failures: u32,
     ballot: Option<Ballot>,
-    /// Instant until which the keys that blocked the last attempt live, as far as is known.
-    taken_until: Option<BootInstant>,
+    /// Remaining life of the keys that blocked the last attempt, as far as is known, and the instant
+    /// of the report. Their sum can exceed the last representable instant.
+    taken_for: Option<(Duration, BootInstant)>,
     /// Waker of the caller that awaits the acquisition or the release.
     waiter: Option<Waker>,
     /// Wakers of the callers that await the end of the lease.
@@ -94,7 +95,7 @@ impl Uses {
             lost: None,
             failures: 0,
             ballot: None,
-            taken_until: None,
+            taken_for: None,
             waiter: Some(waiter),
             watchers: BTreeMap::new(),
             extenders: Extenders::default(),
@@ -208,11 +209,11 @@ impl Uses {
         &mut self,
         lock: LockId,
         kind: AcquireErrorKind,
-        taken_until: Option<BootInstant>,
+        taken_for: Option<(Duration, BootInstant)>,
         wakes: &mut Wakes,
     ) -> Option<ResourceId> {
         let entry = self.table.get_mut(&lock)?;
-        entry.taken_until = taken_until;
+        entry.taken_for = taken_for;
         let resource = entry.resource;
         if !matches!(entry.stage, Stage::GaveUp(_)) {
             entry.stage = Stage::GaveUp(kind);

@@ -108,7 +108,11 @@ impl Node {
     }
 
     pub(crate) fn set(&mut self, key: &str, value: &str) {
-        self.keys.insert(key.as_bytes().to_vec(), (value.as_bytes().to_vec(), Duration::MAX));
+        self.set_until(key, value, Duration::MAX);
+    }
+
+    pub(crate) fn set_until(&mut self, key: &str, value: &str, until: Duration) {
+        self.keys.insert(key.as_bytes().to_vec(), (value.as_bytes().to_vec(), until));
         self.changed(key.as_bytes(), 0);
     }
 

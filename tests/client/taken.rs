@@ -1,5 +1,7 @@
 //! Errors of a failed acquisition: the lock is taken, it is free, or its state is unknown.
 
+use core::time::Duration;
+
 use redlock_client::{AcquireErrorKind, Redlock};
 
 use crate::acquiring;
@@ -62,6 +64,15 @@ fn taken_says_in_how_long_the_lock_is_free() {
     let world = self::world(VERSIONS[0], ["x"; 5]);
     let error = world.block_on(world.client().acquire("res").attempts(1)).unwrap_err();
     assert_eq!((error.kind(), error.retry_after()), (AcquireErrorKind::Taken, None));
+}
+
+#[test]
+fn a_key_that_outlives_the_clock_is_reported_with_its_life() {
+    let world = World::new();
+    let left = Duration::from_millis(9_000_000_000_000_000);
+    world.each_node(|node| node.set_until("res", "x", world.now() + left));
+    let error = world.block_on(world.client().acquire("res").attempts(1)).unwrap_err();
+    assert_eq!(error.retry_after(), Some(left));
 }
 
 #[test]

@@ -31,15 +31,17 @@ impl Driver {
             let entry = uses.of(lock);
             if let Stage::GaveUp(kind) = entry.stage {
                 let (resource, attempts, ballot) = (entry.resource, entry.failures, entry.ballot);
-                let retry_at = match kind {
-                    AcquireErrorKind::Quarantined => machine.quorum_from(),
-                    AcquireErrorKind::Taken => entry.taken_until,
+                let retry_after = match kind {
+                    AcquireErrorKind::Quarantined => machine.quorum_from().map(|at| at.since(now)),
+                    AcquireErrorKind::Taken => {
+                        entry.taken_for.map(|(left, at)| left.saturating_sub(now.since(at)))
+                    }
                     _ => None,
                 };
                 uses.table.remove(&lock);
                 let nodes = self.node_answers(state, resource, ballot);
                 let error = AcquireError::new(kind).after_attempts(attempts, nodes);
-                return Poll::Ready(Err(error.until(retry_at.map(|at| at.since(now)))));
+                return Poll::Ready(Err(error.until(retry_after)));
             }
             if entry.stage == Stage::Decided {
                 if let Ok(grant) = machine.deliver(lock, now) {
