@@ -9,6 +9,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("a_command_finds_itself", a_command_finds_itself),
     ("a_free_lock_has_no_holder", a_free_lock_has_no_holder),
     ("a_broken_lock_is_free", a_broken_lock_is_free),
+    ("a_key_that_cannot_be_compared_is_not_broken", a_key_that_cannot_be_compared_is_not_broken),
     ("a_lock_is_not_broken_unasked", a_lock_is_not_broken_unasked),
     ("a_broken_lock_ends_its_command", a_broken_lock_ends_its_command),
     ("a_reader_that_has_gone_is_no_error", a_reader_that_has_gone_is_no_error),
@@ -44,6 +45,16 @@ fn a_broken_lock_is_free() {
     assert!(done.out.contains("\nres: free\n"), "{}", done.out);
     assert!(fleet.iter().all(|server| server.keys() == 0));
     assert_eq!(finish(fleet.redlock("break --yes res")).code, Some(1));
+}
+
+fn a_key_that_cannot_be_compared_is_not_broken() {
+    let fleet = Fleet::of(1);
+    fleet[0].ask::<()>(&format!("SET res {}", "x".repeat(65_537)));
+    let done = finish(fleet.redlock("break --yes res"));
+    assert_eq!(done.code, Some(122), "{}", done.err);
+    let reason = ": its value of more than 64 KiB cannot be compared: delete it by DEL\n";
+    assert!(done.out.ends_with(reason), "{}", done.out);
+    assert_eq!(fleet[0].keys(), 1);
 }
 
 fn a_lock_is_not_broken_unasked() {

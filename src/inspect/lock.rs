@@ -46,6 +46,9 @@ pub struct StoredKey {
     pub value: Vec<u8>,
     /// Time until the key expires; `None` if it never does.
     pub remaining: Option<Duration>,
+    /// True if `value` is only the beginning of a value of more than 64 KiB, which no lock client
+    /// writes.
+    pub is_cut: bool,
 }
 
 /// State of a lock, as far as its keys show it.
@@ -103,7 +106,7 @@ impl Redlock {
     }
 
     /// Deletes the keys in `seen`, each only if it still has the same value. Returns the state of
-    /// the lock afterwards.
+    /// the lock afterwards. Does not delete a key of which only the beginning of the value is known.
     ///
     /// An emergency measure: **it takes the lock away from a holder that may be at work.** A holder
     /// that uses this client learns of it if its servers push (see [`Lease::lost`]). Any other
@@ -114,11 +117,11 @@ impl Redlock {
     pub async fn break_lock(&self, seen: &LockInspection) -> LockInspection {
         let resource: Arc<[u8]> = seen.resource.as_slice().into();
         let deletions = ask_all(self.driver(), self.settings(), |driver, node| {
-            let value = seen.nodes.get(node.get()).and_then(|it| it.key.as_ref().ok()?.as_ref());
-            let (resource, value) = (Arc::clone(&resource), value.map(|key| key.value.clone()));
+            let key = seen.nodes.get(node.get()).and_then(|it| it.key.as_ref().ok()?.as_ref());
+            let (resource, key) = (Arc::clone(&resource), key.cloned());
             async move {
-                let Some(value) = value else { return Ok(()) };
-                let deleted = delete(&driver, node, &resource, &value).await;
+                let Some(key) = key else { return Ok(()) };
+                let deleted = delete(&driver, node, &resource, &key).await;
                 deleted.map_err(|error| error.text())
             }
         });
@@ -174,11 +177,13 @@ async fn read(
         Answer::Nil => return Ok(None),
         answer => return Err(unexpected(answer)),
     };
+    let is_cut = connection.is_cut();
     match connection.ask(|out| resp::write(out, &[b"PTTL", resource])).await?.0 {
         // The key has expired, or was released, since it was read.
         Answer::Integer(-2) => Ok(None),
         Answer::Integer(ms) => Ok(Some(StoredKey {
             value,
+            is_cut,
             remaining: u64::try_from(ms).ok().map(Duration::from_millis),
         })),
         answer => Err(unexpected(answer)),
@@ -189,10 +194,14 @@ async fn delete(
     driver: &Driver,
     node: NodeIndex,
     resource: &[u8],
-    value: &[u8],
+    key: &StoredKey,
 ) -> Result<(), DialError> {
     let mut connection = connect(driver, node, resource).await?;
-    let script: [&[u8]; 5] = [b"EVAL", RELEASE.text, b"1", resource, value];
+    if key.is_cut {
+        let reason = "its value of more than 64 KiB cannot be compared: delete it by DEL";
+        return Err(DialError::Refused(Arc::from(reason)));
+    }
+    let script: [&[u8]; 5] = [b"EVAL", RELEASE.text, b"1", resource, &key.value];
     match connection.ask(|out| resp::write(out, &script)).await?.0 {
         Answer::Integer(_) => Ok(()),
         answer => Err(unexpected(answer)),
@@ -249,6 +258,7 @@ mod tests {
             key: match key {
                 Ok(key) => Ok(key.map(|(value, seconds)| StoredKey {
                     value: value.as_bytes().to_vec(),
+                    is_cut: false,
                     remaining: (seconds > 0).then(|| Duration::from_secs(seconds)),
                 })),
                 Err(error) => Err(Arc::from(*error)),

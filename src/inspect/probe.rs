@@ -63,6 +63,11 @@ impl<'a> ProbeConnection<'a> {
         self.dialed.decoder.pushes()
     }
 
+    /// Returns true if the last answer is only the beginning of a text.
+    pub(super) fn is_cut(&self) -> bool {
+        self.dialed.decoder.is_cut()
+    }
+
     /// Sends a query and reads its reply. Also returns the two instants between which the server
     /// replied.
     pub(super) async fn ask(

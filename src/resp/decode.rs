@@ -72,6 +72,11 @@ impl Decoder {
         &mut self.buffer
     }
 
+    /// Returns true if the reply that was returned last is only the beginning of a string.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.rest > 0
+    }
+
     /// Returns the number of pushes received, of whatever kind.
     pub(crate) fn pushes(&self) -> u64 {
         self.pushes
