@@ -17,7 +17,7 @@ pub(crate) enum Exit {
     /// 122: too few nodes answered or can vote, or the lock was not acquired for another reason than
     /// a holder.
     TooFewNodes,
-    /// 123: the lease was lost, and the command was ended.
+    /// 123: the lease was lost, and the command was ended or not started.
     Lost,
     /// 124: the command was ended before the limit of its lease.
     Limit,

@@ -18,7 +18,6 @@ use std::process::ExitCode;
 
 use arguments::Command;
 use exit::{Exit, Stop};
-use say::say;
 
 fn main() -> ExitCode {
     let arguments = match variables::parse() {
@@ -29,6 +28,10 @@ fn main() -> ExitCode {
             return if error.use_stderr() { Exit::Failed.into() } else { Exit::Yes.into() };
         }
     };
+    if let Err(error) = say::start() {
+        eprintln!("redlock: no thread can be started: {error}");
+        return Exit::Failed.into();
+    }
     let done = match &arguments.command {
         Command::Run(arguments) => run::run(arguments),
         Command::Inspect(arguments) => inspect::inspect(arguments),
@@ -36,8 +39,9 @@ fn main() -> ExitCode {
         Command::Break(arguments) => who::break_lock(arguments),
     };
     let exit = done.unwrap_or_else(|Stop { exit, message }| {
-        say(format_args!("{message}"));
+        say::say(format_args!("{message}"));
         exit
     });
+    say::finish();
     exit.into()
 }

@@ -105,7 +105,7 @@ impl<'a> Plan<'a> {
         let who = holder(lease.owner().as_bytes());
         self.note(format_args!("{name} is held by this command, as {who}"));
         adopt_orphans();
-        let group = Group::start(self.command(&who))?;
+        let group = self.start(&lease, &who)?;
         let supervisor = Supervisor::new(group, &lease, signals, self.grace, limit);
         let ending = supervisor.supervise().await;
         let exit = self.exit(&ending);
@@ -121,6 +121,16 @@ impl<'a> Plan<'a> {
             return Ok(stop.exit);
         }
         Err(stop)
+    }
+
+    /// Starts the command, unless too little of the lease is left to end it in time: this process may
+    /// have been stopped since the acquisition.
+    fn start(&self, lease: &Lease, who: &str) -> Result<Group, Stop> {
+        lease.check(self.grace).map_err(|reason| Stop {
+            exit: Exit::Lost,
+            message: format!("the lease was lost before the command was started: {reason}"),
+        })?;
+        Group::start(self.command(who))
     }
 
     fn command(&self, who: &str) -> Command {

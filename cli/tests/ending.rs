@@ -1,5 +1,8 @@
 //! `run`: the ends of commands.
 
+use std::io::{ErrorKind, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 
@@ -20,6 +23,7 @@ pub(crate) const TESTS: &[Test] = &[
         "processes_that_a_command_leaves_behind_are_ended",
         processes_that_a_command_leaves_behind_are_ended,
     ),
+    ("a_reader_that_stalls_does_not_stop_the_supervisor", a_reader_that_stalls),
     (
         "an_ended_process_whose_parent_has_left_is_not_waited_for",
         an_ended_process_whose_parent_has_left_is_not_waited_for,
@@ -147,6 +151,34 @@ fn processes_that_a_command_leaves_behind_are_ended() {
     assert_eq!(call.end(), (Some(0), String::new()));
     assert!(!is_running(&child));
     fleet.empties();
+}
+
+/// Standard error has no room when the lock is acquired, and when a process is left behind.
+fn a_reader_that_stalls() {
+    let fleet = Fleet::of(1);
+    for options in ["", "-v"] {
+        let (_reader, writer) = stalled();
+        let mut command = fleet.run(options, "sleep 1000 > /dev/null 2>&1 & echo $!; exit 7");
+        command.stderr(OwnedFd::from(writer));
+        let (code, child) = Call::start(command).end();
+        assert_eq!(code, Some(7), "`{options}`");
+        assert!(!is_running(child.trim()));
+        fleet.empties();
+    }
+}
+
+/// A reader, and the writing end of its connection, which has no room.
+fn stalled() -> (UnixStream, UnixStream) {
+    let (reader, mut writer) = UnixStream::pair().expect("a connection");
+    writer.set_nonblocking(true).expect("a socket of ours");
+    let full = loop {
+        if let Err(error) = writer.write(&[0; 4096]) {
+            break error;
+        }
+    };
+    assert_eq!(full.kind(), ErrorKind::WouldBlock);
+    writer.set_nonblocking(false).expect("a socket of ours");
+    (reader, writer)
 }
 
 fn an_ended_process_whose_parent_has_left_is_not_waited_for() {

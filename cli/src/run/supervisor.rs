@@ -133,12 +133,9 @@ impl<'a> Supervisor<'a> {
                 Change::Ended(status) => {
                     self.status = Some(status);
                     self.terminal = None;
-                    // A command that ends when its lease is over has not been alone to the end.
-                    let over = self.lease.check(Duration::ZERO).err().map(Cause::of);
-                    self.cause = self.cause.or(over);
                     if matches!(self.phase, Phase::Running) && self.group.is_alive() {
-                        say(format_args!("the command has left processes behind: they are ended"));
                         self.terminate();
+                        say(format_args!("the command has left processes behind: they are ended"));
                     }
                 }
                 Change::Stopped(signal) => self.stopped(signal).await,
@@ -243,7 +240,9 @@ impl<'a> Supervisor<'a> {
     fn ending(self, is_gone: bool) -> Ending {
         // SIGKILL ended it if it has no status.
         let status = self.status.unwrap_or(Exit::signaled(Signal::KILL.as_raw()));
-        Ending { status, cause: self.cause, is_gone }
+        // A command that ends when its lease is over has not been alone to the end.
+        let over = || self.lease.check(Duration::ZERO).err().map(Cause::of);
+        Ending { status, cause: self.cause.or_else(over), is_gone }
     }
 }
 
