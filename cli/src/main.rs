@@ -14,9 +14,10 @@ mod settings;
 mod variables;
 mod who;
 
+use std::panic;
 use std::process::ExitCode;
 
-use arguments::Command;
+use arguments::{Arguments, Command};
 use exit::{Exit, Stop};
 
 fn main() -> ExitCode {
@@ -32,16 +33,21 @@ fn main() -> ExitCode {
         eprintln!("redlock: no thread can be started: {error}");
         return Exit::Failed.into();
     }
+    // A panic is reported already, and its usual exit code could be the command's own.
+    let exit = panic::catch_unwind(|| execute(&arguments)).unwrap_or(Exit::Failed);
+    say::finish();
+    exit.into()
+}
+
+fn execute(arguments: &Arguments) -> Exit {
     let done = match &arguments.command {
         Command::Run(arguments) => run::run(arguments),
         Command::Inspect(arguments) => inspect::inspect(arguments),
         Command::Who(arguments) => who::who(arguments),
         Command::Break(arguments) => who::break_lock(arguments),
     };
-    let exit = done.unwrap_or_else(|Stop { exit, message }| {
+    done.unwrap_or_else(|Stop { exit, message }| {
         say::say(format_args!("{message}"));
         exit
-    });
-    say::finish();
-    exit.into()
+    })
 }

@@ -7,6 +7,7 @@ use core::convert::Infallible;
 use core::fmt;
 use core::time::Duration;
 use std::io::{self, ErrorKind, Write};
+use std::panic;
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -49,9 +50,10 @@ impl Writer {
     }
 }
 
-/// Starts the thread. Until then and after [`finish`], messages are dropped.
+/// Starts the thread, which also reports panics. Until then and after [`finish`], messages are dropped.
 pub(crate) fn start() -> io::Result<()> {
     *WRITER.lock().unwrap_or_else(PoisonError::into_inner) = Some(Writer::start()?);
+    panic::set_hook(Box::new(|panic| say(format_args!("{panic}"))));
     Ok(())
 }
 

@@ -11,6 +11,7 @@ mod outcome;
 #[path = "../../tests/real/server.rs"]
 #[expect(dead_code, reason = "shared with the client's tests, which use all of it")]
 mod server;
+mod terminal;
 #[path = "../../tests/real/wait.rs"]
 #[expect(dead_code, reason = "shared with the client's tests, which use all of it")]
 mod wait;
@@ -20,7 +21,7 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 /// Name and code of a test.
 type Test = (&'static str, fn());
 
-const TESTS: &[&[Test]] = &[ending::TESTS, holder::TESTS, outcome::TESTS];
+const TESTS: &[&[Test]] = &[ending::TESTS, holder::TESTS, outcome::TESTS, terminal::TESTS];
 
 /// Number of tests that run at the same time. Most of them wait most of the time.
 const TOGETHER: usize = 4;

@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
+use std::thread;
 
 use rustix::io::Errno;
 use rustix::process::{
@@ -54,7 +55,8 @@ pub(super) enum Change {
     Stopped(i32),
 }
 
-/// The command's process and all processes that it started, unless they left its group.
+/// The command's process and all processes that it started, unless they left its group. A panic ends
+/// them: nobody would end them with the lease.
 pub(super) struct Group {
     leader: Child,
 }
@@ -119,9 +121,38 @@ impl Group {
     }
 }
 
+impl Drop for Group {
+    fn drop(&mut self) {
+        // Without a panic the supervisor has ended the group, and its id may be that of another by now.
+        if thread::panicking() {
+            self.signal(Signal::KILL);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use rustix::process::waitpid;
+
     use super::*;
+
+    #[test]
+    fn a_panic_ends_the_group() {
+        let mut command = Command::new("sleep");
+        command.arg("10");
+        let group = Group::start(command).expect("a command that can be started");
+        let id = group.id();
+        let supervisor = move || {
+            let _group = group;
+            panic!("a defect of the supervisor");
+        };
+        assert!(catch_unwind(AssertUnwindSafe(supervisor)).is_err());
+        let (_, status) =
+            waitpid(Some(id), WaitOptions::empty()).expect("a child").expect("its end");
+        assert_eq!(status.terminating_signal(), Some(Signal::KILL.as_raw()));
+    }
 
     #[test]
     fn a_process_is_described_behind_the_name_of_its_program() {

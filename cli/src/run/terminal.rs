@@ -4,7 +4,8 @@
 use std::io::{IsTerminal, stdin};
 
 use nix::sys::signal::{SigSet, Signal};
-use rustix::process::{Pid, getpgrp};
+use nix::unistd::getpgrp;
+use rustix::process::Pid;
 use rustix::termios::{tcgetpgrp, tcsetpgrp};
 
 /// The terminal on standard input. Taken back from the command when dropped.
@@ -19,11 +20,14 @@ impl Terminal {
         if !stdin().is_terminal() {
             return None;
         }
+        // 0 if the leader is outside of this process's PID namespace: the terminal could not be taken
+        // back.
+        let own = Pid::from_raw(getpgrp().as_raw())?;
         // Without it, taking the terminal back would stop this process.
         let mut background = SigSet::empty();
         background.add(Signal::SIGTTOU);
         background.thread_block().ok()?;
-        let terminal = Self { own: getpgrp(), command };
+        let terminal = Self { own, command };
         terminal.lend();
         Some(terminal)
     }
