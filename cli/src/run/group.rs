@@ -22,17 +22,17 @@ pub(super) fn adopt_orphans() {
 
 /// Returns true if every process of the group has ended, and waits to be collected by a parent that
 /// has left the group. Where the system does not tell, the answer is no.
-fn has_only_zombies(group: Pid) -> bool {
+fn has_ended(group: Pid) -> bool {
     let Ok(processes) = std::fs::read_dir("/proc") else { return false };
     let stats = processes.flatten().filter_map(|it| std::fs::read(it.path().join("stat")).ok());
     let mut members = stats.filter_map(|stat| member(group, &stat)).peekable();
-    members.peek().is_some() && members.all(|it| it.is_zombie && it.parent != std::process::id())
+    members.peek().is_some() && members.all(|it| it.has_ended && it.parent != std::process::id())
 }
 
-/// A process of the group.
+/// A process of a group.
 #[derive(Debug, PartialEq, Eq)]
 struct Member {
-    is_zombie: bool,
+    has_ended: bool,
     parent: u32,
 }
 
@@ -43,8 +43,16 @@ fn member(group: Pid, stat: &[u8]) -> Option<Member> {
     let mut words = core::str::from_utf8(&stat[behind..]).ok()?.split_ascii_whitespace();
     let is_zombie = matches!(words.next()?, "Z" | "X");
     let parent = words.next()?.parse().ok()?;
-    (words.next()?.parse() == Ok(group.as_raw_pid())).then_some(Member { is_zombie, parent })
+    if words.next()?.parse() != Ok(group.as_raw_pid()) {
+        return None;
+    }
+    // A process whose first thread has ended is a zombie, too, while other threads are at work.
+    let threads = words.nth(THREADS_BEHIND_GROUP).and_then(|word| word.parse::<u32>().ok());
+    Some(Member { has_ended: is_zombie && threads.is_some_and(|threads| threads <= 1), parent })
 }
+
+/// Number of words between the group (field 5) and the number of threads (field 20).
+const THREADS_BEHIND_GROUP: usize = 14;
 
 /// A change of the command's own process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +100,7 @@ impl Group {
     pub(super) fn is_alive(&self) -> bool {
         test_kill_process_group(self.id()) != Err(Errno::SRCH)
             // A process that started during the first look is seen by the second.
-            && !(has_only_zombies(self.id()) && has_only_zombies(self.id()))
+            && !(has_ended(self.id()) && has_ended(self.id()))
     }
 
     /// Collects every child that has ended, also those that are not of the command: process 1 of a
@@ -158,10 +166,12 @@ mod tests {
     fn a_process_is_described_behind_the_name_of_its_program() {
         let group = Pid::from_raw(42).expect("not 0");
         let of = |stat: &str| member(group, stat.as_bytes());
-        let is = |is_zombie, parent| Some(Member { is_zombie, parent });
-        assert_eq!(of("7 (sh) Z 1 42 42 0 -1 4228108\n"), is(true, 1));
-        assert_eq!(of("7 (a) b) R 1 (c) S 3 42 42 0"), is(false, 3));
-        assert_eq!(of("7 (sh) S 42 41 42 0"), None, "another group");
+        let is = |has_ended, parent| Some(Member { has_ended, parent });
+        let rest = "42 0 -1 4228108 0 0 0 0 0 0 0 0 20 0";
+        assert_eq!(of(&format!("7 (sh) Z 1 42 {rest} 1 0 99\n")), is(true, 1));
+        assert_eq!(of(&format!("7 (a) b) R 1 (c) S 3 42 {rest} 1 0 99")), is(false, 3));
+        assert_eq!(of(&format!("7 (sh) Z 1 42 {rest} 2 0 99")), is(false, 1), "a live thread");
+        assert_eq!(of(&format!("7 (sh) S 42 41 {rest} 1 0 99")), None, "another group");
         assert_eq!(of(""), None);
         assert_eq!(of("7 (sh)"), None);
     }
