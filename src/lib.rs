@@ -130,6 +130,11 @@
 //! A call that finds no runtime for its connections fails with [`AcquireErrorKind::NoRuntime`]. A
 //! later call may succeed.
 //!
+//! A node with a name is looked up by the system's resolver, on a thread of the runtime. While the
+//! resolver is silent, dropping the runtime waits for it, and so does the end of a `main` with
+//! `#[tokio::main]`, often for 10 s: build the runtime yourself and end it with
+//! `Runtime::shutdown_background`.
+//!
 //! For code without `async` (scripts, rayon, diesel) there is the module [`blocking`].
 //!
 //! After `fork` without `exec`, build a new client in the child: the child has none of the threads

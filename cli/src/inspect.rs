@@ -4,14 +4,14 @@ use redlock_client::Severity;
 
 use crate::arguments::Inspect;
 use crate::exit::{Exit, Stop};
-use crate::runtime::runtime;
+use crate::runtime::block_on;
 use crate::say::print;
 use crate::settings::Settings;
 
 /// Prints reports and findings.
 pub(crate) fn inspect(arguments: &Inspect) -> Result<Exit, Stop> {
     let (redlock, _) = Settings::read(&arguments.nodes, None)?.client()?;
-    let inspection = runtime()?.block_on(redlock.inspect());
+    let inspection = block_on(redlock.inspect())?;
     print(format_args!("{}", inspection.to_string().trim_end()))?;
     let found = inspection.findings.iter().any(|finding| finding.severity == Severity::Error);
     Ok(if found { Exit::No } else { Exit::Yes })

@@ -17,7 +17,7 @@ use self::supervisor::{Cause, Ending, Supervisor};
 use crate::arguments::Run;
 use crate::exit::{Exit, Stop};
 use crate::key::{bytes, holder};
-use crate::runtime::runtime;
+use crate::runtime::block_on;
 use crate::say::say;
 use crate::settings::Settings;
 
@@ -32,10 +32,11 @@ const MARGIN: u32 = 10;
 /// Acquires the lock, runs the command, releases the lock.
 pub(crate) fn run(arguments: &Run) -> Result<Exit, Stop> {
     let plan = Plan::new(arguments)?;
-    let runtime = runtime()?;
-    let exit = runtime.block_on(plan.execute());
-    let _left_to_expire = runtime.block_on(plan.redlock.close(CLOSE_WITHIN));
-    exit
+    block_on(async {
+        let exit = plan.execute().await;
+        let _left_to_expire = plan.redlock.close(CLOSE_WITHIN).await;
+        exit
+    })?
 }
 
 /// A checked command line.

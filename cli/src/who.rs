@@ -2,19 +2,19 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use redlock_client::{Holding, LockInspection};
+use redlock_client::{Holding, LockInspection, Redlock};
 
 use crate::arguments::{Break, Who};
 use crate::exit::{Exit, Stop};
 use crate::key::{bytes, holder, time_left};
-use crate::runtime::runtime;
+use crate::runtime::block_on;
 use crate::say::{print, say};
 use crate::settings::Settings;
 
 /// Prints who holds a lock.
 pub(crate) fn who(arguments: &Who) -> Result<Exit, Stop> {
     let redlock = Settings::read(&arguments.nodes, None)?.reader()?;
-    let seen = runtime()?.block_on(redlock.inspect_lock(bytes(&arguments.key)));
+    let seen = block_on(redlock.inspect_lock(bytes(&arguments.key)))?;
     show(&seen)?;
     Ok(match seen.holding() {
         Holding::Held { .. } => Exit::Yes,
@@ -26,8 +26,11 @@ pub(crate) fn who(arguments: &Who) -> Result<Exit, Stop> {
 /// Deletes the keys of a lock, after it has shown them and asked.
 pub(crate) fn break_lock(arguments: &Break) -> Result<Exit, Stop> {
     let redlock = Settings::read(&arguments.nodes, None)?.reader()?;
-    let runtime = runtime()?;
-    let seen = runtime.block_on(redlock.inspect_lock(bytes(&arguments.key)));
+    block_on(show_and_break(&redlock, arguments))?
+}
+
+async fn show_and_break(redlock: &Redlock, arguments: &Break) -> Result<Exit, Stop> {
+    let seen = redlock.inspect_lock(bytes(&arguments.key)).await;
     show(&seen)?;
     if seen.keys().next().is_none() {
         return Ok(match seen.holding() {
@@ -40,7 +43,7 @@ pub(crate) fn break_lock(arguments: &Break) -> Result<Exit, Stop> {
         say(format_args!("nothing was deleted"));
         return Ok(Exit::No);
     }
-    let after = runtime.block_on(redlock.break_lock(&seen));
+    let after = redlock.break_lock(&seen).await;
     show(&after)?;
     Ok(match after.holding() {
         Holding::Free => Exit::Yes,
