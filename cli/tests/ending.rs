@@ -211,7 +211,7 @@ fn a_stopped_command_takes_a_signal_to_end() {
 /// Also where standard input is no terminal, so that the command has not been lent one.
 fn a_stop_from_the_terminal_stops_the_command() {
     let fleet = Fleet::of(1);
-    let mut command = fleet.run("", "echo $$; sleep 60");
+    let mut command = fleet.run("", "echo $$; exec sleep 60"); // a shell in vfork shows no stop
     command.stdin(Stdio::null()).process_group(0); // as a shell starts a job
     let mut call = Call::start(command);
     let sleeper = call.line();
