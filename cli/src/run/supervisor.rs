@@ -146,11 +146,13 @@ impl<'a> Supervisor<'a> {
     /// Stops with the command after a stop from the terminal: the shell must get the terminal back,
     /// and know of the stop. Any other stop is deliberate, and the lease is kept alive.
     async fn stopped(&mut self, signal: i32) {
-        let Some(terminal) = &self.terminal else { return };
-        if signal == Signal::STOP.as_raw() {
+        let Some(terminal) = &mut self.terminal else { return };
+        let is_use = [Signal::TTIN, Signal::TTOU].map(Signal::as_raw).contains(&signal);
+        terminal.is_used |= is_use;
+        let is_asked = signal == Signal::TSTP.as_raw() && terminal.is_used;
+        if !is_asked && !is_use {
             return;
         }
-        let is_asked = signal == Signal::TSTP.as_raw();
         if is_asked || !terminal.lend() {
             terminal.take_back();
             self.signals.stop_job().await;
