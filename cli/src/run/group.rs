@@ -1,6 +1,6 @@
 //! The process group of the command.
 
-use std::io::ErrorKind;
+use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::thread;
@@ -54,6 +54,15 @@ fn member(group: Pid, stat: &[u8]) -> Option<Member> {
 /// Number of words between the group (field 5) and the number of threads (field 20).
 const THREADS_BEHIND_GROUP: usize = 14;
 
+/// Returns the exit code for a command that cannot be started.
+fn exit(error: &io::Error) -> Exit {
+    match Errno::from_io_error(error) {
+        Some(Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE) => Exit::Failed,
+        Some(Errno::NOENT) => Exit::NotFound,
+        _ => Exit::NotExecutable,
+    }
+}
+
 /// A change of the command's own process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
@@ -75,10 +84,7 @@ impl Group {
         match command.process_group(0).spawn() {
             Ok(leader) => Ok(Self { leader }),
             Err(error) => {
-                let exit = match error.kind() {
-                    ErrorKind::NotFound => Exit::NotFound,
-                    _ => Exit::NotExecutable,
-                };
+                let exit = exit(&error);
                 let name = command.get_program().to_string_lossy();
                 Err(Stop { exit, message: format!("{name} cannot be started: {error}") })
             }
@@ -160,6 +166,17 @@ mod tests {
         let (_, status) =
             waitpid(Some(id), WaitOptions::empty()).expect("a child").expect("its end");
         assert_eq!(status.terminating_signal(), Some(Signal::KILL.as_raw()));
+    }
+
+    #[test]
+    fn a_system_without_resources_is_not_an_error_of_the_command() {
+        let exit = |error| super::exit(&io::Error::from(error));
+        assert_eq!(exit(Errno::NOENT), Exit::NotFound);
+        assert_eq!(exit(Errno::ACCESS), Exit::NotExecutable);
+        assert_eq!(exit(Errno::TOOBIG), Exit::NotExecutable);
+        for error in [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE] {
+            assert_eq!(exit(error), Exit::Failed, "{error}");
+        }
     }
 
     #[test]
