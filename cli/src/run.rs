@@ -183,7 +183,7 @@ impl<'a> Plan<'a> {
             }
             Some(Cause::RunningOut) => {
                 let why = "too few nodes confirmed the extensions of its lease";
-                say(format_args!("the command was ended: {why}{}", self.nodes_without_a_vote()));
+                say(format_args!("the command was ended: {why}{}", self.failing_nodes()));
                 Exit::Lost
             }
             Some(Cause::Lost(reason)) => {
@@ -193,11 +193,16 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Returns the nodes that are not connected or whose votes do not count, each with its error.
-    fn nodes_without_a_vote(&self) -> String {
+    /// Returns the nodes that are not connected, whose votes do not count, or that had an error within
+    /// the TTL, each with its error.
+    fn failing_nodes(&self) -> String {
         let nodes = self.redlock.health().nodes;
-        let without = nodes.iter().filter(|it| !it.connected || it.standing != Standing::Counts);
-        without.map(|node| format!("; {node}")).collect()
+        let failing = nodes.iter().filter(|node| {
+            !node.connected
+                || node.standing != Standing::Counts
+                || node.last_error_age.is_some_and(|age| age <= self.ttl)
+        });
+        failing.map(|node| format!("; {node}")).collect()
     }
 
     fn note(&self, message: core::fmt::Arguments<'_>) {

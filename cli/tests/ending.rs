@@ -16,6 +16,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("a_command_that_ignores_sigterm_is_killed", a_command_that_ignores_sigterm_is_killed),
     ("a_limit_ends_the_command", a_limit_ends_the_command),
     ("a_lease_without_extensions_names_the_nodes", a_lease_without_extensions_names_the_nodes),
+    ("a_lease_without_extensions_names_a_missing_right", a_missing_right_is_named),
     ("signals_are_passed_on", signals_are_passed_on),
     ("an_ignored_signal_stays_ignored", an_ignored_signal_stays_ignored),
     ("blocked_signals_are_handled", blocked_signals_are_handled),
@@ -97,6 +98,18 @@ fn a_lease_without_extensions_names_the_nodes() {
     let err = call.errors();
     assert!(err.contains("too few nodes confirmed the extensions of its lease; "), "{err}");
     assert!(urls.iter().all(|url| err.contains(url)) && err.contains("away, last error"), "{err}");
+}
+
+fn a_missing_right_is_named() {
+    let fleet = Fleet::of(1);
+    fleet[0].ask::<()>("ACL SETUSER default -pexpire");
+    let mut command = fleet.run("--ttl 2s --node-timeout 400ms", "exec sleep 1000");
+    command.stderr(Stdio::piped());
+    let mut call = Call::start(command);
+    assert_eq!(call.end(), (Some(123), String::new()));
+    let err = call.errors();
+    assert!(err.contains("too few nodes confirmed the extensions of its lease; "), "{err}");
+    assert!(err.contains(&fleet[0].url()) && err.contains("last error"), "{err}");
 }
 
 fn signals_are_passed_on() {
