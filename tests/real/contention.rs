@@ -16,6 +16,7 @@ pub(crate) const TESTS: &[Test] = &[
     on_tokio!(a_thousand_tasks_of_one_client_go_in_one_by_one).alone(),
     on_tokio!(a_thousand_tasks_of_many_clients_go_in_one_by_one).alone(),
     on_tokio!(a_crowd_on_idle_servers_is_served).alone(),
+    on_tokio!(a_burst_of_acquisitions_is_served).alone(),
 ];
 
 /// Resource that the lock protects.
@@ -49,6 +50,24 @@ async fn a_crowd_on_idle_servers_is_served() {
     for extended in all_at_once(leases.iter().map(|lease| lease.extend(TTL))).await {
         extended.unwrap();
     }
+    drop(leases);
+    fleet.empties(SOON).await;
+}
+
+/// Acquisitions at once; far more than are under way together.
+const BURST: usize = 10_000;
+
+/// No attempt times out behind those of other tasks.
+async fn a_burst_of_acquisitions_is_served() {
+    let fleet = Fleet::of(5);
+    let redlock = fleet.client();
+    fleet.connect(&redlock).await;
+    let mut tasks = JoinSet::new();
+    for place in 0..BURST {
+        let redlock = redlock.clone();
+        tasks.spawn(async move { redlock.acquire(format!("own/{place}")).wait(SOON).await });
+    }
+    let leases: Vec<_> = tasks.join_all().await.into_iter().map(Result::unwrap).collect();
     drop(leases);
     fleet.empties(SOON).await;
 }
