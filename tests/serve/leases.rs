@@ -209,6 +209,19 @@ fn an_extension_makes_the_lease_longer() {
     assert!(deadlines.is_sorted() && deadlines[1] >= deadlines[0] + 50_000_000_000);
 }
 
+/// c1 leaves after its lease is over, and before the keys that c2 keeps alive are gone.
+#[test]
+fn another_clients_extension_does_not_hide_a_section_that_outlasts_its_lease() {
+    let verdict = held(500, |observer, c1, c2| {
+        enter(observer, "c1");
+        assert_eq!(c2.ask("PEXPIRE res 60000"), [":1"; 5]);
+        assert_eq!(c1.ask("SET timer 1 PX 500"), ["+OK"; 5]);
+        until("the lease is over", || c1.ask("GET timer") == ["$-1"; 5]);
+    });
+    assert_eq!(found(&verdict, Property::OwnerOnly), violated("none"));
+    assert_eq!(found(&verdict, Property::SectionWithinLease), violated("application"));
+}
+
 #[test]
 fn a_script_may_set_the_key_first_and_time_it_then() {
     let lock = "EVAL \"if redis.call('setnx',KEYS[1],ARGV[1])==1 then \

@@ -84,7 +84,7 @@ pub(super) fn build(
         begun: vec![false; names.len()],
         entered: entered(&owners),
         last: last_entries(log, names.len()),
-        leases: Leases::new(log.uses.len(), walls_ns),
+        leases: Leases::new(names.iter().map(|it| it.client).collect(), walls_ns),
         names,
         entrances: owners.entrances.into_iter(),
         inside: IdVec::filled(case.scenario.clients.len(), None),

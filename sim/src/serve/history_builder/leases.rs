@@ -2,11 +2,14 @@
 //! them.
 //!
 //! A key is due to live from the command that sets it for the TTL of that command, or until its own
-//! attempt deletes it. What faults and other attempts do to it does not count, because the holder
-//! cannot know. A lease lasts as long as the keys on a majority are due to live. It begins with the
-//! first command, so this is later than any deadline that its client can have.
+//! attempt deletes it. What faults and other clients do to it does not count, because the holder
+//! cannot know. Any attempt of the key's client extends it: a command without a value belongs to the
+//! client's newest attempt. A lease lasts as long as the keys on a majority are due to live. It
+//! begins with the first command, so this is later than any deadline that its client can have.
 
-use lock_judge::history::{Answer, EventKind, Id, NodeId, NodeIds, OpKind, Segment, Writer};
+use lock_judge::history::{
+    Answer, AttemptId, ClientId, EventKind, Id, NodeId, NodeIds, OpKind, Segment, Writer,
+};
 use lock_judge::ids::IdVec;
 
 use crate::serve::recorder::number_of;
@@ -27,6 +30,8 @@ pub(super) struct ChangedKey {
 #[derive(Debug)]
 pub(super) struct Leases {
     nodes: usize,
+    /// Client of each attempt.
+    clients: Vec<ClientId>,
     /// Time until which each key is due to live, in true time; 0 if it was never set. `nodes`
     /// entries for each attempt.
     due_ns: Vec<u64>,
@@ -37,13 +42,15 @@ pub(super) struct Leases {
 }
 
 impl Leases {
-    /// Creates the state of time 0, at which the nodes' wall clocks read `walls_ns`.
-    pub(super) fn new(attempts: usize, walls_ns: &IdVec<NodeId, u64>) -> Self {
+    /// Creates the state of time 0, at which the nodes' wall clocks read `walls_ns`, for the attempts
+    /// of these `clients`.
+    pub(super) fn new(clients: Vec<ClientId>, walls_ns: &IdVec<NodeId, u64>) -> Self {
         let segment = |&local_ns: &u64| Segment { true_ns: 0, local_ns, rate_ppb: 0 };
         Self {
             nodes: walls_ns.len(),
-            due_ns: vec![0; attempts * walls_ns.len()],
-            confirmed: vec![NodeIds::EMPTY; attempts],
+            due_ns: vec![0; clients.len() * walls_ns.len()],
+            confirmed: vec![NodeIds::EMPTY; clients.len()],
+            clients,
             walls: walls_ns.values().map(segment).collect(),
         }
     }
@@ -77,6 +84,9 @@ impl Leases {
             } => {
                 let own = Writer::Attempt(attempt);
                 let (number, due_ns) = match after {
+                    Writer::Attempt(owner) if before == after && !self.is_same(owner, attempt) => {
+                        return None;
+                    }
                     Writer::Attempt(owner) => {
                         (number_of(owner), self.expiry_ns(at_ns, node, expires_wall_ms))
                     }
@@ -92,6 +102,11 @@ impl Leases {
             }
             _ => None,
         }
+    }
+
+    /// Returns true if both attempts are of the same client.
+    fn is_same(&self, one: AttemptId, other: AttemptId) -> bool {
+        self.clients.get(number_of(one)) == self.clients.get(number_of(other))
     }
 
     /// Returns the true time at which a key expires, if the node's clock runs true from now on.
@@ -127,17 +142,27 @@ impl Leases {
 
 #[cfg(test)]
 mod tests {
-    use lock_judge::history::{AttemptId, ClientId, ClockKind, CommandId, HostId};
+    use lock_judge::history::{ClockKind, CommandId, HostId};
 
     use super::*;
 
     const OWN: AttemptId = AttemptId { client: ClientId(0), number: 0 };
     const OTHER: AttemptId = AttemptId { client: ClientId(0), number: 1 };
+    const FOREIGN: AttemptId = AttemptId { client: ClientId(0), number: 2 };
 
     fn executed(node: u8, before: Writer, after: Writer, expires_wall_ms: u64) -> EventKind {
+        executed_by(OWN, node, (before, after), expires_wall_ms)
+    }
+
+    fn executed_by(
+        attempt: AttemptId,
+        node: u8,
+        (before, after): (Writer, Writer),
+        expires_wall_ms: u64,
+    ) -> EventKind {
         EventKind::Executed {
             command: CommandId(0),
-            attempt: OWN,
+            attempt,
             node: NodeId(node),
             op: OpKind::Set,
             answer: Answer::Yes,
@@ -148,10 +173,12 @@ mod tests {
         }
     }
 
-    /// Three nodes whose clocks read 1 s; the attempt sets its keys at 10 ms for 100 ms.
+    /// Three nodes whose clocks read 1 s; the attempt sets its keys at 10 ms for 100 ms. The first two
+    /// attempts are of one client, the third is of another.
     fn set() -> Leases {
         let walls_ns = (0..3).map(|_| 1_000 * MS_NS).collect();
-        let mut leases = Leases::new(2, &walls_ns);
+        let clients = [0, 0, 1].map(ClientId).to_vec();
+        let mut leases = Leases::new(clients, &walls_ns);
         for node in 0..3 {
             let set = executed(node, Writer::Nobody, Writer::Attempt(OWN), 1_110);
             let changed = ChangedKey { number: 0, node: NodeId(node), is_new: true };
@@ -188,6 +215,29 @@ mod tests {
         assert_eq!(leases.ends_ns(0, 2), 110 * MS_NS);
         leases.observe(40 * MS_NS, executed(0, Writer::Nobody, Writer::Attempt(OWN), 5_120));
         assert_eq!(leases.ends_ns(0, 1), 140 * MS_NS, "by the clock that has jumped");
+    }
+
+    #[test]
+    fn another_clients_extension_does_not_prolong_a_lease() {
+        let mut leases = set();
+        let own = Writer::Attempt(OWN);
+        for node in 0..3 {
+            let retimed = executed_by(FOREIGN, node, (own, own), 1_510);
+            assert_eq!(leases.observe(20 * MS_NS, retimed), None);
+        }
+        assert_eq!(leases.ends_ns(0, 2), 110 * MS_NS);
+    }
+
+    #[test]
+    fn another_attempt_of_the_same_client_prolongs_its_lease() {
+        let mut leases = set();
+        let own = Writer::Attempt(OWN);
+        for node in 0..3 {
+            let retimed = executed_by(OTHER, node, (own, own), 1_510);
+            let changed = ChangedKey { number: 0, node: NodeId(node), is_new: false };
+            assert_eq!(leases.observe(20 * MS_NS, retimed), Some(changed));
+        }
+        assert_eq!(leases.ends_ns(0, 2), 510 * MS_NS);
     }
 
     #[test]
