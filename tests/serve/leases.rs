@@ -222,6 +222,22 @@ fn another_clients_extension_does_not_hide_a_section_that_outlasts_its_lease() {
     assert_eq!(found(&verdict, Property::SectionWithinLease), violated("application"));
 }
 
+/// A client may extend its lease by setting its keys again, even after they have expired.
+#[test]
+fn keys_that_are_set_again_extend_the_lease() {
+    let verdict = held(500, |observer, c1, c2| {
+        enter(observer, "c1");
+        until("the keys are gone", || c2.ask("GET res") == ["$-1"; 5]);
+        assert_eq!(c1.ask("SET res one PX 10000"), ["+OK"; 5]);
+    });
+    let rounds = told(&verdict).filter_map(|it| match it {
+        EventKind::ExtensionBegan { .. } => Some("began"),
+        EventKind::ExtensionDelivered { .. } => Some("delivered"),
+        _ => None,
+    });
+    assert_eq!(rounds.take(2).collect::<Vec<_>>(), ["began", "delivered"]);
+}
+
 #[test]
 fn a_script_may_set_the_key_first_and_time_it_then() {
     let lock = "EVAL \"if redis.call('setnx',KEYS[1],ARGV[1])==1 then \

@@ -51,6 +51,8 @@ pub(super) struct Attempt {
     pub(super) settled: Option<(Moment, Settlement)>,
     pub(super) released: Option<Moment>,
     pub(super) lost: Option<(Moment, LostReason)>,
+    /// Instants at which the application learnt a deadline, and the deadlines on its clock.
+    pub(super) deadlines: Vec<(u64, u64)>,
     pub(super) beliefs: Vec<Interval>,
     pub(super) sections: Vec<Interval>,
     pub(super) checks: Vec<(Moment, bool)>,
@@ -78,8 +80,7 @@ impl Attempt {
 
     /// Returns the latest deadline of the lease that the application knew, on the attempt's clock.
     pub(super) fn deadline_local_ns(&self) -> Option<u64> {
-        let extended = self.extensions.iter().filter_map(|it| it.delivered);
-        self.delivered.into_iter().chain(extended).map(|(_, deadline_ns)| deadline_ns).max()
+        self.deadlines.iter().map(|&(_, deadline_ns)| deadline_ns).max()
     }
 
     /// Returns the nodes whose votes supported the lease at `at_ns`: those of the last extension by

@@ -36,8 +36,8 @@ impl Inside {
     }
 
     /// Notes that the lease lasts until `ends_ns`, now that its key on `node` has another life. A
-    /// late vote, without `node`, is no extension. An extension makes the lease longer once a
-    /// majority has taken part.
+    /// late vote, without `node`, begins no extension. An extension makes the lease longer once a
+    /// majority has taken part, or a late vote completes one.
     pub(super) fn renew(&mut self, node: Option<NodeId>, ends_ns: u64, now_ns: u64) -> Renewal {
         if let Some(node) = node {
             if self.round == RoundId(0) || self.nodes.contains(node) {
@@ -51,7 +51,7 @@ impl Inside {
         }
         let before_ns = core::mem::replace(&mut self.ends_ns, ends_ns);
         if ends_ns > before_ns && ends_ns > now_ns {
-            let helps = node.is_some() && !self.has_helped;
+            let helps = self.round != RoundId(0) && !self.has_helped;
             self.has_helped |= helps;
             return Renewal::Longer(helps.then_some(self.round));
         }
@@ -73,5 +73,12 @@ mod tests {
         let [first, second] = [1, 2].map(|round| Renewal::Longer(Some(RoundId(round))));
         let (nothing, more, over) = (Renewal::Nothing, Renewal::Longer(None), Renewal::Over);
         assert_eq!(told, [nothing, first, more, nothing, second, over, nothing]);
+    }
+
+    #[test]
+    fn a_late_vote_may_complete_an_extension() {
+        let mut inside = Inside::new(0, 2, 100);
+        assert_eq!(inside.renew(Some(NodeId(0)), 100, 50), Renewal::Nothing);
+        assert_eq!(inside.renew(None, 200, 50), Renewal::Longer(Some(RoundId(1))));
     }
 }

@@ -22,7 +22,7 @@ pub(super) struct ChangedKey {
     /// Preliminary number of its attempt.
     pub(super) number: usize,
     pub(super) node: NodeId,
-    /// True if the attempt had no key on the node.
+    /// True if the attempt has never had a key on the node.
     pub(super) is_new: bool,
 }
 
@@ -93,12 +93,9 @@ impl Leases {
                     _ if before == own => (number_of(attempt), at_ns),
                     _ => return None,
                 };
-                self.due_ns[number * self.nodes + node.index()] = due_ns;
-                Some(ChangedKey {
-                    number,
-                    node,
-                    is_new: before != after && after != Writer::Nobody,
-                })
+                let due = &mut self.due_ns[number * self.nodes + node.index()];
+                let is_new = core::mem::replace(due, due_ns) == 0;
+                Some(ChangedKey { number, node, is_new })
             }
             _ => None,
         }
@@ -213,7 +210,9 @@ mod tests {
             assert_eq!(leases.observe(30 * MS_NS, deleted), None);
         }
         assert_eq!(leases.ends_ns(0, 2), 110 * MS_NS);
-        leases.observe(40 * MS_NS, executed(0, Writer::Nobody, Writer::Attempt(OWN), 5_120));
+        let again = executed(0, Writer::Nobody, Writer::Attempt(OWN), 5_120);
+        let changed = ChangedKey { number: 0, node: NodeId(0), is_new: false };
+        assert_eq!(leases.observe(40 * MS_NS, again), Some(changed), "it had a key there");
         assert_eq!(leases.ends_ns(0, 1), 140 * MS_NS, "by the clock that has jumped");
     }
 

@@ -2,9 +2,30 @@
 
 use lock_judge::history::Segment;
 
-use super::Interval;
+use super::{AbsenceKind, Attempt, Interval, Timeline};
 
 const TRUE_TIME: Segment = Segment { true_ns: 0, local_ns: 0, rate_ppb: 0 };
+
+/// Returns the intervals before `end_ns` in which the client of `attempt` believes in its last grant.
+pub(super) fn of(timeline: &Timeline<'_>, attempt: &Attempt, end_ns: u64) -> Vec<Interval> {
+    let Some((delivered, _)) = attempt.delivered else { return Vec::new() };
+    let host = timeline.scenario.client_host(attempt.id.client);
+    let death = timeline.absences.iter().find(|away| {
+        let dead = matches!(away.why, AbsenceKind::Killed | AbsenceKind::PowerLost);
+        dead && away.host == host && away.from.event > delivered.event
+    });
+    let lost = attempt.lost.map(|(at, _)| at);
+    let ends = [attempt.released, lost, death.map(|away| away.from)];
+    let until_ns = ends.iter().flatten().map(|moment| moment.at_ns).min().unwrap_or(end_ns);
+    let mut deadlines: Vec<(u64, u64)> = Vec::new();
+    for &(at_ns, deadline_local_ns) in &attempt.deadlines {
+        let known = deadlines.last().map_or(0, |known| known.1);
+        if at_ns >= delivered.at_ns {
+            deadlines.push((at_ns, deadline_local_ns.max(known)));
+        }
+    }
+    growing(timeline.clock_of(attempt), &deadlines, until_ns)
+}
 
 /// Returns the intervals of `from_ns..until_ns` in which a clock that follows `segments` reads less
 /// than `deadline_local_ns`. There is more than one interval if the clock is set back across the

@@ -276,6 +276,7 @@ impl<'a> Reader<'a> {
             EventKind::GrantDelivered { attempt, deadline_local_ns, fencing_token, .. } => {
                 self.with(attempt, |it| {
                     it.delivered = Some((at, deadline_local_ns));
+                    it.deadlines.push((at.at_ns, deadline_local_ns));
                     // A worker that enters again by one lease believes in it again.
                     it.released = None;
                     it.fencing_token = fencing_token;
@@ -315,6 +316,7 @@ impl<'a> Reader<'a> {
                 });
             }
             EventKind::ExtensionDelivered { attempt, deadline_local_ns, .. } => {
+                self.with(attempt, |it| it.deadlines.push((at.at_ns, deadline_local_ns)));
                 self.with_round(attempt, |round| round.delivered = Some((at, deadline_local_ns)));
             }
             _ => {}
@@ -345,30 +347,11 @@ impl<'a> Reader<'a> {
         timeline.granted = leases.map(|attempt| attempt.id).collect();
         timeline.clients = timeline.drawn_clients();
         for place in 0..timeline.attempts.len() {
-            timeline.attempts[place].beliefs = beliefs_of(&timeline, &timeline.attempts[place]);
+            let last = belief::of(&timeline, &timeline.attempts[place], end_ns);
+            timeline.attempts[place].beliefs.extend(last);
         }
         timeline
     }
-}
-
-fn beliefs_of(timeline: &Timeline<'_>, attempt: &Attempt) -> Vec<Interval> {
-    let Some((delivered, deadline_local_ns)) = attempt.delivered else { return Vec::new() };
-    let host = timeline.scenario.client_host(attempt.id.client);
-    let death = timeline.absences.iter().find(|away| {
-        let dead = matches!(away.why, AbsenceKind::Killed | AbsenceKind::PowerLost);
-        dead && away.host == host && away.from.event > delivered.event
-    });
-    let lost = attempt.lost.map(|(at, _)| at);
-    let ends = [attempt.released, lost, death.map(|away| away.from)];
-    let until_ns = ends.iter().flatten().map(|moment| moment.at_ns).min();
-    let segments = timeline.clock_of(attempt);
-    let until_ns = until_ns.unwrap_or(timeline.end_ns);
-    let mut deadlines = vec![(delivered.at_ns, deadline_local_ns)];
-    for (at, deadline_local_ns) in attempt.extensions.iter().filter_map(|it| it.delivered) {
-        let known = deadlines.last().map_or(0, |known| known.1);
-        deadlines.push((at.at_ns, deadline_local_ns.max(known)));
-    }
-    belief::growing(segments, &deadlines, until_ns)
 }
 
 fn dead(power: bool) -> AbsenceKind {
@@ -392,6 +375,7 @@ fn blank(id: AttemptId, began: Moment) -> Attempt {
         settled: None,
         released: None,
         lost: None,
+        deadlines: Vec::new(),
         beliefs: Vec::new(),
         sections: Vec::new(),
         checks: Vec::new(),

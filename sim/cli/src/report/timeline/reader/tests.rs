@@ -73,3 +73,27 @@ fn the_last_grant_by_an_instant_is_told() {
     assert_eq!([0, last_ns - 1].map(delivered_ns), [first_ns; 2]);
     assert_eq!(delivered_ns(last_ns), last_ns);
 }
+
+/// A vote that comes after the grant makes a worker's lease longer, but is no extension.
+#[test]
+fn a_deadline_without_an_extension_prolongs_a_belief() {
+    let played = fixture::failover();
+    let is_delivered = |it: &&Event| matches!(it.kind, EventKind::GrantDelivered { .. });
+    let grant = *played.kept[0].1.iter().find(is_delivered).expect("a grant");
+    let EventKind::GrantDelivered { attempt, clock, deadline_local_ns, .. } = grant.kind else {
+        panic!("a grant")
+    };
+    let ends_ns = |later_ns: u64| {
+        let mut events = played.kept[0].1.clone();
+        let place = events.iter().position(|it| *it == grant).expect("the grant") + 1;
+        let deadline_local_ns = deadline_local_ns + later_ns;
+        let kind = EventKind::ExtensionDelivered { attempt, clock, deadline_local_ns };
+        events.retain(|it| !matches!(it.kind, EventKind::ReleaseCalled { .. }));
+        events.insert(place, Event { at_ns: grant.at_ns, kind });
+        let timeline = read(&played.result.case.scenario, &events);
+        let lease = timeline.attempt(attempt).unwrap();
+        assert_eq!(lease.extensions.len(), 0);
+        lease.beliefs.last().unwrap().to_ns
+    };
+    assert_eq!(ends_ns(5 * MS), ends_ns(0) + 5 * MS);
+}
