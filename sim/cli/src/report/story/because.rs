@@ -298,7 +298,7 @@ fn end_of_the_lease(
     told.extend(keys_ended::reported(timeline, lease, over_ns));
     let why = match ends_by_release(lease, over_ns) {
         true => format!(": {client} released it"),
-        false => outside::end(timeline, lease).unwrap_or_default(),
+        false => outside::end(timeline, lease, over_ns).unwrap_or_default(),
     };
     told.push(Clause::new(format!("{name} was over by {}{why}", text::instant(over_ns))));
     told

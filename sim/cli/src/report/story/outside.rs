@@ -93,22 +93,25 @@ fn longest_wait(timeline: &Timeline<'_>, attempt: &Attempt, at_ns: u64) -> Optio
     Some(format!("continued without a reply from {nodes} after {wait}"))
 }
 
-/// Explains when the lease of a worker ends, which never extended it, by the key without which no majority
-/// is left; `None` for another client.
-pub(super) fn end(timeline: &Timeline<'_>, attempt: &Attempt) -> Option<String> {
-    let is_plain = attempt.extensions.is_empty() && attempt.ttl_ns != u64::MAX;
-    if !timeline.is_served() || !is_plain {
+/// Explains why the lease of a worker was over by `over_ns`, if it had not been extended until then, by
+/// the key without which no majority was left; `None` for another client, and if another client or a
+/// fault changed the life of that key.
+pub(super) fn end(timeline: &Timeline<'_>, attempt: &Attempt, over_ns: u64) -> Option<String> {
+    let is_extended = attempt.extensions.iter().any(|it| it.began.at_ns < over_ns);
+    if !timeline.is_served() || is_extended || attempt.ttl_ns == u64::MAX {
         return None;
     }
     let own = |node: NodeId| {
-        let mut keys = timeline.keys.iter().rev();
-        keys.find(|key| key.node == node && key.writer == Writer::Attempt(attempt.id))
+        let is_own = |key: &&Key| key.node == node && key.writer == Writer::Attempt(attempt.id);
+        timeline.keys.iter().filter(is_own).rfind(|key| key.set.at_ns < over_ns)
     };
     let keys = NodeId::first(timeline.scenario.cluster.nodes.len()).filter_map(own);
     let mut ends: Vec<(u64, &Key)> =
         keys.filter_map(|key| Some((end_of(attempt, key)?, key))).collect();
     ends.sort_by_key(|(end_ns, _)| core::cmp::Reverse(*end_ns));
-    let (_, key) = *ends.get(usize::from(attempt.needed).checked_sub(1)?)?;
+    let &(_, key) = ends
+        .get(usize::from(attempt.needed).checked_sub(1)?)
+        .filter(|(end_ns, _)| *end_ns == over_ns)?;
     let node = timeline.node_name(key.node);
     Some(if is_deleted(attempt, key) {
         let client = timeline.client_name(attempt.id.client);
@@ -238,15 +241,20 @@ mod tests {
         timeline.keys = (0..5).map(key).collect();
         (attempt.needed, attempt.ttl_ns) = (3, 1_000_000_000);
         attempt.extensions.clear();
-        let told = end(&timeline, &attempt);
+        let told = end(&timeline, &attempt, 1_020_000_000);
         let third = ": its key on C, set at 0.020 s for 1 s, was the last of a majority";
         assert_eq!(told.as_deref(), Some(third));
+        assert_eq!(end(&timeline, &attempt, 1_030_000_000), None, "no key ended then");
+        let mut again = timeline.keys[2].clone();
+        (again.set, again.expected_ns) = (moment(2_000), Some(3_000_000_000));
+        timeline.keys.push(again);
+        assert_eq!(end(&timeline, &attempt, 1_020_000_000).as_deref(), Some(third), "a later key");
         for node in 2..5 {
             let (cause, by) = (KeyEnd::Command, Writer::Attempt(attempt.id));
             timeline.keys[node].ended = Some(KeyEnded { moment: moment(500), cause, by });
         }
         let deleted = ": c1 deleted its key on C then, and had no majority any more";
-        assert_eq!(end(&timeline, &attempt).as_deref(), Some(deleted));
+        assert_eq!(end(&timeline, &attempt, 500_000_000).as_deref(), Some(deleted));
     }
 
     #[test]
