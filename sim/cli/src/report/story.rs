@@ -177,7 +177,9 @@ fn span(times: impl Iterator<Item = u64> + Clone) -> String {
 /// Returns true if the caller's release ended a belief at `to_ns`, not its deadline or loss.
 fn ends_by_release(attempt: &Attempt, to_ns: u64) -> bool {
     let is_lost = attempt.lost.is_some_and(|(lost, _)| lost.at_ns <= to_ns);
-    !is_lost && attempt.released.is_some_and(|released| released.at_ns == to_ns)
+    let mut grants = attempt.earlier.iter().copied().chain([attempt.grant()]);
+    let is_released = grants.any(|it| it.released.is_some_and(|released| released.at_ns == to_ns));
+    !is_lost && is_released
 }
 
 /// Explains the validity of a lease at T2:

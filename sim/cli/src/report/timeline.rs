@@ -64,8 +64,8 @@ pub(super) struct Attempt {
 impl Attempt {
     /// Returns the grant.
     pub(super) fn grant(&self) -> Grant {
-        let Self { counted, decided, delivered, fencing_token, .. } = *self;
-        Grant { counted, decided, delivered, fencing_token }
+        let Self { counted, decided, delivered, fencing_token, released, .. } = *self;
+        Grant { counted, decided, delivered, fencing_token, released }
     }
 
     /// Returns the attempt with the grant that was the last one at `at_ns`, or else the first.
@@ -74,7 +74,7 @@ impl Attempt {
         let own = self.grant();
         let mut grants = self.earlier.iter().chain([&own]);
         let grant = *grants.clone().rfind(|it| is_known(it)).or(grants.next()).unwrap_or(&own);
-        let Grant { counted, decided, delivered, fencing_token } = grant;
+        let Grant { counted, decided, delivered, fencing_token, .. } = grant;
         Self { counted, decided, delivered, fencing_token, ..self.clone() }
     }
 
@@ -99,6 +99,7 @@ pub(super) struct Grant {
     pub(super) decided: Option<(Moment, u64)>,
     pub(super) delivered: Option<(Moment, u64)>,
     pub(super) fencing_token: FencingToken,
+    pub(super) released: Option<Moment>,
 }
 
 /// An extension of a lease.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Counters {
     /// Attempts begun.
     pub attempts: u64,
-    /// Leases delivered.
+    /// Attempts of which a lease was delivered.
     pub granted: u64,
     /// Extensions begun.
     pub extensions: u64,

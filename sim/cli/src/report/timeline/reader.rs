@@ -265,9 +265,12 @@ impl<'a> Reader<'a> {
                 self.with(attempt, |it| it.settled = Some((at, outcome)));
             }
             EventKind::GrantDecided { attempt, counted, t2_local_ns, .. } => {
+                let (timeline, id) = (&self.timeline, attempt);
+                let earlier = timeline.attempt(id).map(|it| belief::of(timeline, it, at.at_ns));
                 self.with(attempt, |it| {
                     if it.delivered.is_some() {
                         it.earlier.push(it.grant());
+                        it.beliefs.extend(earlier.unwrap_or_default());
                     }
                     it.counted = counted;
                     it.decided = Some((at, t2_local_ns));

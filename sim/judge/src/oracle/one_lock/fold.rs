@@ -283,7 +283,9 @@ impl OneLock {
         deadline_local_ns: u64,
         fencing_token: FencingToken,
     ) {
-        self.counters.granted += 1;
+        // A worker may enter several times by one attempt.
+        let is_again = self.facts.leases.get(id).is_some_and(|it| it.delivered_ns != NEVER);
+        self.counters.granted += u64::from(!is_again);
         let facts = &mut self.facts;
         if !facts.setting.has_client(id.client) {
             return;

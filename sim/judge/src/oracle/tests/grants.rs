@@ -3,7 +3,7 @@
 use super::extension::c1_holds;
 use super::tale::{C1, C1_AGAIN, C2, MS, Tale, host, node};
 use crate::history::{Answer, AttemptId, ClockKind, EventKind, FaultId, KeyEnd, OpKind, Writer};
-use crate::oracle::Judgement;
+use crate::oracle::{Judgement, Oracle};
 use crate::scenario::Property::SoundGrant;
 use crate::scenario::{RestartGuard, Span};
 
@@ -288,4 +288,14 @@ fn a_vote_of_a_master_that_a_failover_replaced_is_amnesia() {
     };
     assert_eq!(judged("c2"), ["amnesia(C)"]);
     assert_eq!(judged("c1"), ["none"]);
+}
+
+/// A worker may enter again by the attempt whose keys it still has.
+#[test]
+fn an_attempt_that_is_delivered_twice_is_granted_once() {
+    let mut tale = c1_holds();
+    tale.at(500).releases(C1).at(600).decides(C1, "ABC").delivers(C1);
+    let mut oracle = Oracle::new(&tale.scenario, &[]);
+    tale.events().iter().for_each(|event| oracle.observe(event));
+    assert_eq!((oracle.counters().attempts, oracle.counters().granted), (1, 1));
 }

@@ -74,6 +74,30 @@ fn the_last_grant_by_an_instant_is_told() {
     assert_eq!(delivered_ns(last_ns), last_ns);
 }
 
+/// A worker enters by one attempt, leaves, and enters by it again.
+#[test]
+fn each_grant_of_an_attempt_has_its_own_beliefs() {
+    let mut played = fixture::failover();
+    let events = &mut played.kept[0].1;
+    let is_grant = |it: &&Event| {
+        matches!(it.kind, EventKind::GrantDecided { .. } | EventKind::GrantDelivered { .. })
+    };
+    let mut again: Vec<Event> = events.iter().filter(is_grant).take(2).cloned().collect();
+    let EventKind::GrantDelivered { attempt, .. } = again[1].kind else { panic!("a grant") };
+    let entered_ns = again[1].at_ns;
+    again.iter_mut().for_each(|it| it.at_ns = entered_ns + 2 * MS);
+    let released = |at_ns| Event { at_ns, kind: EventKind::ReleaseCalled { attempt } };
+    let place = events.iter().position(|it| it.at_ns > entered_ns).expect("more events");
+    let story = [vec![released(entered_ns + MS)], again, vec![released(entered_ns + 3 * MS)]];
+    events.splice(place..place, story.concat());
+    let timeline = read(&played.result.case.scenario, &played.kept[0].1);
+    let belief = |from: u64| Interval {
+        from_ns: entered_ns + from * MS,
+        to_ns: entered_ns + (from + 1) * MS,
+    };
+    assert_eq!(timeline.attempt(attempt).unwrap().beliefs, [belief(0), belief(2)]);
+}
+
 /// A vote that comes after the grant makes a worker's lease longer, but is no extension.
 #[test]
 fn a_deadline_without_an_extension_prolongs_a_belief() {
