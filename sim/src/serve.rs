@@ -25,6 +25,7 @@ mod socket;
 mod start;
 mod support;
 mod tls;
+mod unknown_commands;
 mod verdict;
 mod worker_processes;
 mod workers;
@@ -217,6 +218,12 @@ impl Fleet {
             });
         }
         Ok(())
+    }
+
+    /// Names the commands that clients sent and the masters do not know, in a sentence for each client.
+    #[must_use]
+    pub fn unknown_commands(&self) -> Vec<String> {
+        self.world.recorder.unknown_in_words()
     }
 
     /// Judges the run so far.

@@ -12,6 +12,7 @@ mod random;
 mod refusals;
 mod session;
 mod statistics;
+mod unknown;
 mod users;
 
 use core::ops::{Deref, DerefMut};
@@ -28,6 +29,7 @@ use random::Random;
 pub(crate) use session::Replies;
 pub use session::Session;
 pub use statistics::{Calls, Statistics};
+pub use unknown::UnknownCommand;
 pub use users::Users;
 
 use crate::profile::Profile;
@@ -50,6 +52,7 @@ pub struct Server {
     script_control: Arc<ScriptControl>,
     users: Users,
     statistics: Statistics,
+    unknown: BTreeMap<UnknownCommand, u64>,
     clients: Clients,
     config: Config,
     /// `maxmemory`, in bytes; 0 means no limit.
@@ -123,6 +126,7 @@ impl Server {
             script_control: Arc::default(),
             users: Users::default(),
             statistics: Statistics::default(),
+            unknown: BTreeMap::new(),
             clients: Clients::default(),
             database_count: config.number("databases") as u8,
             config,

@@ -8,6 +8,7 @@ mod execution;
 mod lock_key;
 mod log;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -17,7 +18,7 @@ use lock_judge::history::{
 };
 use lock_judge::scenario::{AttemptStep, CLIENTS_MAX};
 use redis_sim::script::sha_of;
-use redis_sim::server::Touched;
+use redis_sim::server::{Touched, UnknownCommand};
 use tokio::sync::Notify;
 
 use self::log::preliminary;
@@ -211,6 +212,16 @@ impl Recorder {
     pub(super) fn stranger(&self) -> Option<String> {
         let refused = self.lock().stranger.clone();
         refused.map(|it| it.trim_start_matches("ERR ").to_owned())
+    }
+
+    /// Records the commands of `peer` that a master does not know.
+    pub(super) fn unknown(&self, peer: &Peer, found: BTreeMap<UnknownCommand, u64>) {
+        self.lock().unknown.add(peer.name.as_ref(), found);
+    }
+
+    /// Names the commands that the masters do not know, in a sentence for each client.
+    pub(super) fn unknown_in_words(&self) -> Vec<String> {
+        self.lock().unknown.in_words()
     }
 
     /// Returns true if `client` is in its section.

@@ -46,8 +46,10 @@ pub(super) fn serve(arguments: &Serve) -> Result<Exit, Stop> {
         .map_err(|error| Stop { exit: Exit::Internal, message: format!("error: {error}") })?;
     tell_begin(&setup, &fleet);
     fleet.wait(arguments.limit.map(|limit| limit.duration()));
+    let unknown = fleet.unknown_commands();
     let verdict = fleet.finish();
     describe(&verdict).into_iter().for_each(say);
+    unknown.iter().for_each(|it| say(format_args!("note: {it}")));
     let played = core::slice::from_ref(&verdict.played);
     report::write(out, played).map_err(|error| Stop::unwritable(out, &error))?;
     say(format_args!("reports: {}", out.join("index.html").display()));

@@ -100,6 +100,9 @@ fn admit(call: &mut Call<'_>) -> Result<&'static Spec, Refusal> {
     let unauthenticated = call.session.is_unauthenticated();
     let may = |spec: &Spec| !unauthenticated || spec.has(NO_AUTH);
     let found = look_up(call.words, call.server);
+    if found.is_err() {
+        call.server.note_unknown(call.words[0], false);
+    }
     if profile.asks_who_first && !found.as_ref().is_ok_and(|spec| may(spec)) && unauthenticated {
         return Err(text::NO_AUTHENTICATION);
     }

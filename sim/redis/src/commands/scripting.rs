@@ -221,7 +221,10 @@ impl Caller for Running<'_> {
     fn call(&mut self, words: &[&[u8]], protocol: Protocol) -> Value {
         let spec = match self.admit(words) {
             Ok(spec) => spec,
-            Err(refusal) => return refusal.into(),
+            Err(refusal) => {
+                self.server.note_unknown(words[0], true);
+                return refusal.into();
+            }
         };
         if spec.has(WRITE) {
             self.has_written = true;

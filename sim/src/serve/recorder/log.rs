@@ -16,6 +16,7 @@ use redis_sim::script::Sha;
 use super::lock_key::LockKey;
 use super::{Peer, WORKERS_MAX};
 use crate::serve::run_clock::RunClock;
+use crate::serve::unknown_commands::UnknownCommands;
 
 /// Maximum number of entries; later ones are not recorded. A history has at most 2 000 000 events,
 /// and one entry can become several.
@@ -57,6 +58,7 @@ pub(in crate::serve) struct Log {
     /// First refusal of a worker that is no client of the scenario.
     pub(super) stranger: Option<String>,
     pub(super) commands: u32,
+    pub(super) unknown: UnknownCommands,
 }
 
 /// An attempt: all requests with one value, unless connections of several workers sent them.

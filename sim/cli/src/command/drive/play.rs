@@ -197,6 +197,7 @@ impl<'a> Run<'a> {
             None => self.judged(),
         };
         let is_cut_short = verdict.is_cut_short;
+        self.notes.extend(self.fleet.unknown_commands());
         let played = verdict.played(self.incomplete, UNASKED);
         Ok(Some(Driven { played, is_cut_short, notes: self.notes }))
     }

@@ -228,3 +228,19 @@ fn newer_servers_read_names_up_to_a_zero() {
     assert_eq!(bench.ask("CLIENT GETNAME").as_bytes(), b"$5\r\nab\0 \x01\r\n");
     assert!(bench.ask("CLIENT INFO").contains(" name=ab age="));
 }
+
+#[test]
+fn commands_that_no_profile_has_are_noted() {
+    let mut bench = Bench::new(&REDIS_7_0);
+    let script =
+        "EVAL 'redis.pcall(\"publish\", \"a\", \"b\") redis.pcall(\"publish\", \"a\", \"b\")' 0";
+    for request in ["Subscribe a", "DELEX a", "CLIENT FOO", script] {
+        bench.ask(request);
+    }
+    let noted =
+        bench.server.take_unknown().into_iter().map(|(it, calls)| (it.name, it.in_script, calls));
+    let expected = [("PUBLISH", true, 2), ("SUBSCRIBE", false, 1)];
+    let expected = expected.map(|(name, in_script, calls)| (name.to_owned(), in_script, calls));
+    assert_eq!(noted.collect::<Vec<_>>(), expected);
+    assert!(bench.server.take_unknown().is_empty());
+}

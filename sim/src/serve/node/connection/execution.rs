@@ -96,6 +96,7 @@ impl Connection<'_> {
         let execute = |server: &mut Server| self.session.execute(server, &request, turn);
         let answer = node.executor.execute(server, &request, execute);
         self.is_unauthenticated = self.session.is_unauthenticated();
+        self.note_unknown(server);
         let instead = node.executed(server, &request);
         match answer {
             Answer::Reply(value) => {
@@ -118,6 +119,14 @@ impl Connection<'_> {
         self.take_pushes();
         let is_queued = self.session.is_in_transaction();
         self.held.queued = if is_queued { self.held.queued + Held::cost(&request) } else { 0 };
+    }
+
+    /// Notes the commands of the last request that the server does not know.
+    fn note_unknown(&self, server: &mut Server) {
+        let unknown = server.take_unknown();
+        if let Some(recorder) = self.node.recorder.as_ref().filter(|_| !unknown.is_empty()) {
+            recorder.unknown(&self.peer, unknown);
+        }
     }
 
     /// Delays the reply to `request`, and the requests after it.
