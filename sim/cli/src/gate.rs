@@ -24,6 +24,8 @@ pub(crate) enum Change {
     Gone(String),
     /// A known departure that is over.
     Mended(Known),
+    /// A known departure that was not seen. In real time this does not show that it is over.
+    NotSeen(Known),
     /// A case that the baseline does not list.
     Added(String),
 }
@@ -45,6 +47,9 @@ impl core::fmt::Display for Change {
             Self::Gone(case) => write!(formatter, "GONE     {case}  was not played"),
             Self::Mended(Known { departure, reason, since }) => {
                 write!(formatter, "mended   {departure}; known since {since}: {reason}")
+            }
+            Self::NotSeen(Known { departure, reason, since }) => {
+                write!(formatter, "not seen {departure} in this run; known since {since}: {reason}")
             }
             Self::Added(case) => write!(formatter, "added    {case}"),
         }
@@ -71,11 +76,15 @@ pub(crate) fn compare(baseline: &Baseline, cases: &[String], found: &[Departure]
     }
     let gone = baseline.cases.iter().filter(|case| !cases.contains(case));
     changes.extend(gone.cloned().map(Change::Gone));
-    let is_over = |known: &&Known| {
+    let is_absent = |known: &&Known| {
         cases.contains(&known.departure.case)
             && !found.iter().any(|it| it.is_about_the_same(&known.departure))
     };
-    changes.extend(baseline.known.iter().filter(is_over).cloned().map(Change::Mended));
+    let absent = |known: Known| match known.departure.is_in_real_time() {
+        true => Change::NotSeen(known),
+        false => Change::Mended(known),
+    };
+    changes.extend(baseline.known.iter().filter(is_absent).cloned().map(absent));
     let added = cases.iter().filter(|case| !baseline.cases.contains(case));
     changes.extend(added.cloned().map(Change::Added));
     changes.sort_by_key(|change| !change.is_red());
@@ -137,5 +146,16 @@ mod tests {
                     fencing yet";
         let added = (false, String::from("added    c"));
         assert_eq!(told(&["a", "b", "c"], &[]), [(false, text.to_owned()), added]);
+    }
+
+    #[test]
+    fn a_departure_that_a_run_in_real_time_does_not_show_may_still_be_there() {
+        let mut baseline = baseline();
+        baseline.known[0].departure.case = String::from("a on serve");
+        baseline.cases = vec![String::from("a on serve")];
+        let changes = compare(&baseline, &baseline.cases, &[]);
+        let text = "not seen a on serve  mutual-exclusion violated (clock(C)) in this run; known since \
+                    2026-11-23: no fencing yet";
+        assert_eq!(changes.iter().map(Change::to_string).collect::<Vec<_>>(), [text]);
     }
 }

@@ -31,6 +31,11 @@ impl Departure {
         (&self.case, &self.about) == (&other.case, &other.about)
     }
 
+    /// Returns true if the case was played in real time, where a violation may depend on a race.
+    pub(crate) fn is_in_real_time(&self) -> bool {
+        self.case.ends_with(" on serve")
+    }
+
     /// Adds what was observed with another seed.
     fn absorb(&mut self, other: Self) {
         match self.about == WHOLE {

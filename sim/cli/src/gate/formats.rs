@@ -27,6 +27,7 @@ pub(crate) fn json(changes: &[Change]) -> String {
         }
         Change::Gone(case) => of_case("gone", case),
         Change::Mended(known) => about("mended", &known.departure),
+        Change::NotSeen(known) => about("not-seen", &known.departure),
         Change::Added(case) => of_case("added", case),
     };
     let changes_listed: Vec<Value> = changes.iter().map(entry).collect();
@@ -93,7 +94,7 @@ pub(crate) fn junit(results: &Results, changes: &[Change]) -> String {
             Change::New(departure) | Change::Changed(departure, _) => {
                 own.iter().any(|it| it.is_about_the_same(departure))
             }
-            Change::Gone(_) | Change::Mended(_) | Change::Added(_) => false,
+            Change::Gone(_) | Change::Mended(_) | Change::NotSeen(_) | Change::Added(_) => false,
         };
         let red: Vec<String> = changes.iter().filter(fails).map(Change::to_string).collect();
         let status = if red.is_empty() {
