@@ -62,7 +62,7 @@ pub(super) fn early(
             },
         },
         KeyEnd::Restarted => match fault(Family::Memory) {
-            Some(because) => format!("{because}, and it came back without the key"),
+            Some(because) => format!("{because}, and the restart lost the key"),
             None => format!("{name} restarted without the key at {at}"),
         },
         KeyEnd::FailedOver => match fault(Family::Memory) {
