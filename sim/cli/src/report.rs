@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use redlock_sim::search::Played;
 
 mod block;
+mod claim;
 mod clocks;
 pub mod drift;
 mod earlier;
@@ -40,6 +41,7 @@ pub use readme::readme_table;
 pub use versions::versions_page;
 
 pub(crate) use block::violation_block;
+pub(crate) use claim::Claim;
 pub(crate) use events::events_table;
 pub(crate) use left_keys::{left_keys, left_keys_of};
 pub(crate) use results::Results;

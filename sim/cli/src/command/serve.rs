@@ -28,6 +28,7 @@ pub(super) fn serve(arguments: &Serve) -> Result<Exit, Stop> {
     let out = &arguments.out.out;
     let pages = [case.scenario.name.as_str()];
     report::check_writable(out, pages).map_err(|error| Stop::unwritable(out, &error))?;
+    let _claim = report::Claim::new(out).map_err(|error| Stop::unwritable(out, &error))?;
     let setup = Setup {
         case,
         seed: arguments.seed,

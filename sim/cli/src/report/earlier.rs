@@ -20,6 +20,9 @@ pub enum OutError {
     /// The directory has a file that this command did not write, under the name of a report.
     #[error("{} was not written by redlock-sim", .0.display())]
     Foreign(PathBuf),
+    /// Another run of this command writes its reports there.
+    #[error("another run writes there")]
+    Claimed,
     /// A file cannot be read, written or removed.
     #[error(transparent)]
     Io(#[from] io::Error),

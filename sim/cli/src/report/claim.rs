@@ -1,0 +1,47 @@
+//! Exclusive use of a directory of reports.
+
+use std::fs::File;
+use std::path::Path;
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+use super::OutError;
+
+/// A directory to which this process alone writes reports, until this value is dropped or the process
+/// ends, however it ends.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    _directory: File,
+}
+
+impl Claim {
+    /// Locks the directory `out`. A file system without locks (some network file systems) is not locked.
+    ///
+    /// # Errors
+    ///
+    /// If another process has locked it, or if it cannot be opened.
+    pub(crate) fn new(out: &Path) -> Result<Self, OutError> {
+        let directory = File::open(out)?;
+        match flock(&directory, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => Err(OutError::Claimed),
+            _ => Ok(Self { _directory: directory }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_run_at_a_time_writes_to_a_directory() {
+        let out = std::env::temp_dir().join(format!("redlock-sim-claim-{}", std::process::id()));
+        std::fs::create_dir_all(&out).unwrap();
+        let claim = Claim::new(&out).unwrap();
+        assert!(matches!(Claim::new(&out), Err(OutError::Claimed)));
+        drop(claim);
+        assert!(Claim::new(&out).is_ok());
+        std::fs::remove_dir(&out).unwrap();
+    }
+}
