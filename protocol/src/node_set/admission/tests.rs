@@ -25,6 +25,17 @@ fn open(world: &mut World, count: u32, config: LockConfig) -> Vec<LockId> {
     locks
 }
 
+/// Two attempts that are under way, and a use that waits behind them for up to 20 ms.
+fn one_waits() -> (World, LockId) {
+    let mut world = two_at_once();
+    let config = patient(&world);
+    let locks = open(&mut world, 3, config);
+    world.begin(locks[0], 1);
+    world.begin(locks[1], 2);
+    world.events();
+    (world, locks[2])
+}
+
 /// Returns the uses whose attempt is due, in order.
 fn due(world: &mut World) -> Vec<LockId> {
     let events = world.events().into_iter();
@@ -74,13 +85,9 @@ fn an_attempt_that_nobody_answers_makes_room_after_the_node_timeout() {
 
 #[test]
 fn a_use_whose_time_is_over_before_its_turn_gives_up_as_overloaded() {
-    let mut world = two_at_once();
-    let config = patient(&world);
-    let locks = open(&mut world, 3, config);
-    world.begin(locks[0], 1);
-    world.begin(locks[1], 2);
+    let (mut world, waiting) = one_waits();
     world.pass(ms(20));
-    assert_eq!(gave_up(&mut world), [(locks[2], AttemptError::Overloaded)]);
+    assert_eq!(gave_up(&mut world), [(waiting, AttemptError::Overloaded)]);
 }
 
 #[test]
@@ -116,16 +123,11 @@ fn a_use_that_ends_before_its_turn_is_passed_over() {
 
 #[test]
 fn a_use_is_not_admitted_after_its_time() {
-    let mut world = two_at_once();
-    let config = patient(&world);
-    let locks = open(&mut world, 3, config);
-    world.begin(locks[0], 1);
-    world.begin(locks[1], 2);
-    world.events();
+    let (mut world, waiting) = one_waits();
     // The timer is late, and the answers come first.
     world.now = world.now.after(ms(20));
     (0..2).for_each(|index| world.answer_with(index, Reply::Ok));
     assert_eq!(due(&mut world), []);
     world.fire();
-    assert_eq!(gave_up(&mut world), [(locks[2], AttemptError::Overloaded)]);
+    assert_eq!(gave_up(&mut world), [(waiting, AttemptError::Overloaded)]);
 }
