@@ -11,6 +11,7 @@ pub(crate) const TESTS: &[Test] = &[
     on_threads!(keep_alive_outlives_the_ttl),
     on_threads!(fenced_sqlite_loses_no_update),
     on_threads!(cron_runs_once_and_keeps_the_lock),
+    on_threads!(leader_leads_alone),
     on_threads!(blocking_works_without_a_runtime),
     on_threads!(failed_example_prints_the_message_of_its_error),
 ];
@@ -69,6 +70,19 @@ fn fenced_sqlite_loses_no_update() {
     assert!(said.contains("balance 150 after 2 writes"), "{said}");
 }
 
+fn leader_leads_alone() {
+    let fleet = Fleet::of(3);
+    let said = output("leader", &fleet);
+    let lines: Vec<&str> = said.lines().collect();
+    for (epoch, term) in (1..).zip(lines[..6].chunks(2)) {
+        let (leader, rest) = term[0].split_once(' ').expect("a name and more");
+        assert_eq!(rest, format!("leads in epoch {epoch}"), "{said}");
+        assert_eq!(term[1], format!("{leader} steps down"), "{said}");
+    }
+    assert_eq!(lines[6..], ["a late command of epoch 1 is refused"]);
+    assert_eq!(fleet.keys(), [0; 3]);
+}
+
 fn cron_runs_once_and_keeps_the_lock() {
     let fleet = Fleet::of(3);
     let said = output("cron", &fleet);
@@ -88,7 +102,7 @@ fn blocking_works_without_a_runtime() {
 }
 
 fn failed_example_prints_the_message_of_its_error() {
-    for name in ["blocking", "cron", "fenced_sqlite", "keep_alive", "quick_start"] {
+    for name in ["blocking", "cron", "fenced_sqlite", "keep_alive", "leader", "quick_start"] {
         let output = Command::new(example(name)).env_remove("REDLOCK_NODES").output();
         let output = output.expect("an example that can be run");
         let complained = String::from_utf8_lossy(&output.stderr);
