@@ -11,7 +11,7 @@ pub use self::acquire::{AcquireError, AcquireErrorKind, WithError};
 pub use self::build::{BuildError, EndpointError, OptionError, TtlError};
 pub use self::extend::{ExtendError, ExtendErrorKind};
 pub use self::lease::{CheckError, Closed, LostReason, Released};
-pub(crate) use self::node::{NO_ANSWER, NO_TLS_ANSWER};
+pub(crate) use self::node::{NO_ANSWER, NO_CONNECTION, NO_TLS_ANSWER};
 pub use self::node::{NodeAnswer, NodeVerdict};
 pub use self::resource::ResourceError;
 

@@ -9,7 +9,7 @@ use redlock_protocol::{BootInstant, GivenUp, NodeIndex, Op, Reply, ResourceId, R
 use super::names::Names;
 use super::pipeline::{Answer, Pipeline};
 use super::{Driver, State, Task};
-use crate::error::{NO_ANSWER, NO_TLS_ANSWER};
+use crate::error::{NO_ANSWER, NO_CONNECTION, NO_TLS_ANSWER};
 use crate::observe::{self, Event as Told, Instant, Operation};
 use crate::resp::{Decoder, Frame, Malformed};
 
@@ -244,17 +244,13 @@ impl Driver {
     /// Closes the connection to `node` on the machine's order.
     pub(super) fn reset(&self, state: &mut State, node: NodeIndex, why: GivenUp) {
         let why = match why {
-            GivenUp::NoAnswer if self.is_speechless_tls(state, node) => NO_TLS_ANSWER,
-            GivenUp::NoAnswer => NO_ANSWER,
+            GivenUp::NoAnswer if state.nodes[node.get()].connected => NO_ANSWER,
+            GivenUp::NoAnswer if self.endpoint(node).is_tls() => NO_TLS_ANSWER,
+            GivenUp::NoAnswer => NO_CONNECTION,
             GivenUp::Mismatch => "an answer that matches no command",
             GivenUp::NotServing => "the server is a replica, or is loading its data",
         };
         self.disconnect(state, node, Some(Arc::from(why)));
-    }
-
-    /// Returns true if the URL of `node` demands TLS, and its handshake is not finished.
-    fn is_speechless_tls(&self, state: &State, node: NodeIndex) -> bool {
-        !state.nodes[node.get()].connected && self.endpoint(node).is_tls()
     }
 
     fn hear_closed(

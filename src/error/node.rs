@@ -9,6 +9,10 @@ use crate::health::Standing;
 /// Reason for the end of a connection whose node did not answer.
 pub(crate) const NO_ANSWER: &str = "no answer in time";
 
+/// Reason of a dial that took too long: the node may not have been asked at all.
+pub(crate) const NO_CONNECTION: &str = "no connection in time: the name lookup, the network, the \
+                                        provider of credentials or the server is slow";
+
 /// Reason of a connection whose TLS handshake was not answered.
 pub(crate) const NO_TLS_ANSWER: &str =
     "no answer in time; the URL demands TLS: check that the port speaks it";
