@@ -269,9 +269,7 @@ impl Lock {
         match self.phase {
             Phase::Waiting { until } if until <= now => self.phase = Phase::Due,
             Phase::Listening => return self.handle_listening_timeout(now),
-            Phase::Queued if matches!(self.config.limit, Limit::Until(end) if end <= now) => {
-                self.phase = Phase::Ended;
-            }
+            Phase::Queued if self.config.limit.is_over(now) => self.phase = Phase::Ended,
             // A caller that never fetches its lease must not block the queue.
             Phase::Decided if !self.is_worth_having(now) => {
                 return Some(LockOutcome::Settled(Err(AttemptError::TooSlow)));

@@ -62,6 +62,11 @@ impl Limit {
             Self::Attempts(_) | Self::WhileSplit(_) => None,
         }
     }
+
+    /// Returns true if no attempt may begin at `now` any more, for lack of time.
+    pub(super) fn is_over(self, now: BootInstant) -> bool {
+        self.end().is_some_and(|end| end <= now)
+    }
 }
 
 /// Randomness of one attempt. The driver draws it; the machine never does.

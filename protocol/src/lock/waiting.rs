@@ -22,8 +22,7 @@ impl Lock {
     pub(crate) fn become_head(&mut self, why: AttemptError, now: BootInstant) {
         assert_eq!(self.phase, Phase::Queued, "only what waits can come to the head");
         self.why_behind = why;
-        let late = matches!(self.config.limit, Limit::Until(end) if end <= now);
-        self.phase = if late { Phase::Ended } else { Phase::Due };
+        self.phase = if self.config.limit.is_over(now) { Phase::Ended } else { Phase::Due };
     }
 
     /// Queues the attempt that is due behind attempts on other locks.
@@ -37,8 +36,7 @@ impl Lock {
     /// Makes the attempt due that waited for its turn, unless the use has ended or its time limit has
     /// passed. Returns true if it is due.
     pub(crate) fn admit(&mut self, now: BootInstant) -> bool {
-        let is_late = matches!(self.config.limit, Limit::Until(end) if end <= now);
-        let is_due = self.phase == Phase::Queued && !is_late;
+        let is_due = self.phase == Phase::Queued && !self.config.limit.is_over(now);
         if is_due {
             self.phase = Phase::Due;
         }
@@ -289,7 +287,7 @@ impl Lock {
     /// Handles a timeout while the use listens: the end of the wait, or what the rules of listening
     /// want.
     pub(super) fn handle_listening_timeout(&mut self, now: BootInstant) -> Option<LockOutcome> {
-        if matches!(self.config.limit, Limit::Until(end) if end <= now) {
+        if self.config.limit.is_over(now) {
             return self.give_up_waiting(now);
         }
         if let Some(listening) = self.heeds() {

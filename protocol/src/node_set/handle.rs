@@ -161,9 +161,9 @@ impl NodeSet {
             match (before, lock.phase()) {
                 (Phase::Waiting { .. }, Phase::Due) => self.attempt_is_due(id, now),
                 (Phase::Queued, Phase::Ended) => {
-                    // It is the head itself if it waits for its attempt, or stands in no line.
-                    let head = self.lines.head(resource).unwrap_or(id);
-                    let reason = self.lock(head).expect("it is there").why_behind();
+                    // The head itself waits for the turn of its attempt.
+                    let head = self.lines.head(resource).and_then(|head| self.lock(head));
+                    let reason = head.expect("who waits for a time is in line").why_behind();
                     let taken_for = self.held_here_for(id);
                     self.events.push_back(Event::GaveUp { lock: id, reason, taken_for });
                 }
