@@ -67,9 +67,8 @@ pub(super) fn drive(arguments: &arguments::Drive) -> Result<Exit, Stop> {
     let out = &arguments.out.out;
     report::check_writable(out, cases.iter().map(Selected::scenario))
         .map_err(|error| Stop::unwritable(out, &error))?;
-    let claim = || report::Claim::new(out).map_err(|error| Stop::unwritable(out, &error));
-    // Shards of one run may write to one directory.
-    let _claim = part.is_none().then(claim).transpose()?;
+    let _claim = report::Claim::unless_shared(out, part.is_some())
+        .map_err(|error| Stop::unwritable(out, &error))?;
     let stop = stop_signal::install()?;
     let mark = leftovers::new_mark();
     let watchdog = Watchdog::start(&mark).map_err(Stop::internal)?;

@@ -36,9 +36,8 @@ pub(super) fn run(arguments: &Run) -> Result<Exit, Stop> {
     let has_pages = shard.is_none() && !arguments.results_only;
     let pages = cases.iter().filter(|_| has_pages).map(Selected::scenario);
     report::check_writable(out, pages).map_err(|error| Stop::unwritable(out, &error))?;
-    let claim = || report::Claim::new(out).map_err(|error| Stop::unwritable(out, &error));
-    // Shards of one run may write to one directory.
-    let _claim = shard.is_none().then(claim).transpose()?;
+    let _claim = report::Claim::unless_shared(out, shard.is_some())
+        .map_err(|error| Stop::unwritable(out, &error))?;
     if let Some(jobs) = arguments.jobs {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(jobs));
         pool.build_global().map_err(Stop::internal)?;

@@ -28,6 +28,11 @@ impl Claim {
             _ => Ok(Self { _directory: directory }),
         }
     }
+
+    /// As [`Claim::new`], unless shards of one run may write to the directory at the same time.
+    pub(crate) fn unless_shared(out: &Path, is_shard: bool) -> Result<Option<Self>, OutError> {
+        (!is_shard).then(|| Self::new(out)).transpose()
+    }
 }
 
 #[cfg(test)]
