@@ -12,7 +12,8 @@
 //!   nodes lack the key that no majority is left. A node that is silent or does not push is no
 //!   evidence.
 //! - A reply shows this even if it answers a read or an extension that a later one has superseded:
-//!   only a SET creates the key.
+//!   only a SET creates the key. A superseded read shows as well that a node has the key: if rounds
+//!   follow each other faster than a node answers, no other read of it is ever answered.
 //!
 //! No answer of an extension counts because of a read.
 
@@ -287,14 +288,28 @@ impl Watching {
         }
         if !has_key {
             self.key_is_gone(node);
+        } else if pushes && !overtaken {
+            self.key_is_registered(node);
         } else {
             self.key_was_there(node);
-            if pushes && !overtaken {
-                self.unsure.remove(node);
-            }
         }
         if overtaken {
             self.look_into_push(now);
+        }
+    }
+
+    /// Records that `node` has the key, and pushes its next change.
+    fn key_is_registered(&mut self, node: NodeIndex) {
+        self.key_was_there(node);
+        self.unsure.remove(node);
+    }
+
+    /// Handles the reply to a read or an extension that a later one has superseded.
+    fn superseded(&mut self, node: NodeIndex, reply: Reply) {
+        match reply {
+            Reply::Integer(..=0) | Reply::Registered(..=0) => self.key_is_gone(node),
+            Reply::Registered(_) if !self.overtaken.contains(node) => self.key_is_registered(node),
+            _ => {}
         }
     }
 }
@@ -380,11 +395,11 @@ impl Lock {
         id: CommandId,
         outcome: Result<Reply, NoAnswer>,
     ) -> Option<LockOutcome> {
-        let lacks_key = matches!(outcome, Ok(Reply::Integer(..=0) | Reply::Registered(..=0)));
-        if !lacks_key || !self.is_behind_set(node, id) {
-            return None;
+        if let Ok(reply) = outcome
+            && self.is_behind_set(node, id)
+        {
+            self.watching.superseded(node, reply);
         }
-        self.watching.key_is_gone(node);
         self.look_for_loss()
     }
 }

@@ -243,3 +243,29 @@ fn a_superseded_reply_shows_that_the_key_is_gone() {
     world.answer(2);
     assert_eq!(lost(&mut world), Some(LostReason::KeysGone));
 }
+
+#[test]
+fn a_superseded_read_shows_that_the_key_is_there() {
+    let (mut world, lock) = watched();
+    world.push(0);
+    (1..5).for_each(|index| world.answer(index));
+    assert_eq!(votes(&world, lock).confirmed, mask(&[1, 2, 3, 4]));
+    world.extend(lock).expect("begun");
+    world.answer(0);
+    assert_eq!(votes(&world, lock).confirmed.len(), 5);
+}
+
+#[test]
+fn a_superseded_read_shows_nothing_in_front_of_a_push() {
+    let (mut world, lock) = watched();
+    world.push(0);
+    (1..5).for_each(|index| world.answer(index));
+    world.extend(lock).expect("begun");
+    world.push(0);
+    world.answer(0);
+    assert_eq!(votes(&world, lock).confirmed, mask(&[1, 2, 3, 4]), "it may be older than the push");
+    (0..2).for_each(|_| world.answer(0));
+    assert_eq!(votes(&world, lock).confirmed, mask(&[1, 2, 3, 4]));
+    world.answer(0);
+    assert_eq!(votes(&world, lock).confirmed.len(), 5);
+}
