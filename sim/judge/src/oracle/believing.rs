@@ -8,6 +8,10 @@ impl Facts {
     /// Starts a new segment of a clock.
     pub(super) fn clock(&mut self, host: HostId, clock: ClockKind, local_ns: u64, rate: i32) {
         if self.setting.has_host(host) {
+            if clock == ClockKind::Boot {
+                let clients = self.setting.clients_on(host);
+                clients.iter().for_each(|client| self.note_early_timeouts(client));
+            }
             let segment = Segment { true_ns: self.now_ns, local_ns, rate_ppb: rate };
             self.clocks.set(host, clock, segment);
             self.beliefs.clock_changed(&self.clocks, host, clock, self.now_ns);

@@ -360,8 +360,8 @@ fn of_own_clock(facts: &Facts, id: AttemptId, (from_ns, bound_ns): (u64, u64)) -
     let since_t1_ns = facts.now_ns.saturating_sub(attempt.began_ns);
     let by_readings_ns = since(attempt.t1_local_ns, facts.lease_clock(id, attempt)).max(0) as u64;
     let longest_ns = facts.setting.progress_ns.saturating_add(bound_ns);
-    let members = facts.setting.members(id.client);
-    if members.iter().any(|node| facts.times_out_early(id.client, node))
+    let mut members = facts.setting.members(id.client).iter();
+    if members.any(|node| facts.has_timed_out_early(id.client, node, from_ns))
         || is_excused(waited_ns, by_rate_ns, bound_ns)
         || is_excused(since_t1_ns, by_readings_ns, longest_ns)
     {

@@ -42,6 +42,9 @@ pub(super) struct Facts {
     /// Eligibility of each node's votes for each client.
     pub eligible: PerClient<PerNode<Eligible>>,
     told_eligibility: bool,
+    /// Last change of the rate of each client's clock at which round trips to each node exceeded the node
+    /// timeout by this clock alone; 0 if there was none.
+    timed_out_early_ns: PerClient<PerNode<u64>>,
 }
 
 /// Time from which a client counts a node's votes.
@@ -86,6 +89,7 @@ impl Facts {
             next_command: CommandId(0),
             eligible: ALL_ELIGIBLE,
             told_eligibility: false,
+            timed_out_early_ns: PerClient::filled(PerNode::filled(0)),
         };
         facts.reset();
         facts
@@ -108,6 +112,7 @@ impl Facts {
         self.pushes.reset();
         self.masters = first_masters();
         self.restarted_ns.first_mut(self.setting.nodes).fill(0);
+        self.timed_out_early_ns.first_mut(clients).fill(PerNode::filled(0));
         self.next_command = CommandId(0);
         if core::mem::take(&mut self.told_eligibility) {
             self.eligible = ALL_ELIGIBLE;
@@ -127,6 +132,22 @@ impl Facts {
     /// Returns true if a round trip between `client` and `node` fits into the node timeout.
     pub(super) fn answers_in_time(&self, client: ClientId, node: NodeId) -> bool {
         self.reach.round_trip_ns(client, node) < self.setting.node_timeout_ns
+    }
+
+    /// Returns true if a round trip between `client` and `node` has exceeded the node timeout since
+    /// `from_ns`, but only by the client's clock.
+    pub(super) fn has_timed_out_early(&self, client: ClientId, node: NodeId, from_ns: u64) -> bool {
+        self.timed_out_early_ns[client][node] > from_ns || self.times_out_early(client, node)
+    }
+
+    /// Records to which nodes round trips time out early by the clock of `client`, the rate of which is
+    /// about to change.
+    pub(super) fn note_early_timeouts(&mut self, client: ClientId) {
+        for node in self.setting.members(client).iter() {
+            if self.times_out_early(client, node) {
+                self.timed_out_early_ns[client][node] = self.now_ns;
+            }
+        }
     }
 
     /// Returns true if a round trip, with or without a sync, fits into the node timeout, but not on the

@@ -111,7 +111,7 @@ fn of_refusal(facts: &Facts, id: AttemptId, attempt: &Attempt) -> Option<Blamed>
     let lease_ns = since(attempt.t1_local_ns, facts.lease_clock(id, attempt));
     let gained_ns = lease_ns.saturating_sub(since(attempt.began_ns, facts.now_ns));
     let by_clock = exceeds(gained_ns, attempt.drift_ns)
-        || good.iter().any(|node| facts.times_out_early(id.client, node));
+        || good.iter().any(|node| facts.has_timed_out_early(id.client, node, attempt.began_ns));
     let client = facts.setting.client_host(id.client);
     Some(match () {
         () if by_clock => Blamed::just(Blame::Clock(client)),

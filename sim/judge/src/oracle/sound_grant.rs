@@ -25,8 +25,8 @@
 //! time left than `min-validity`. An extension does not shorten its lease, and does not keep it for
 //! longer than the scenario allows (E8). No extension, and no SET that sets a missing key again, is
 //! written once the lease is over, and no such SET before an extension has succeeded (E7). No
-//! extension begins before the last one is decided. No command that a node executes late leaves a
-//! key on which the lease counts less time than until the deadline (E6). No SET is written to a
+//! extension begins before the last one is decided. No command that a node executes late shortens the
+//! life of a key on which the lease counts, to less than until the deadline (E6). No SET is written to a
 //! node that has owed an answer for longer than the node timeout: it would wait behind the command
 //! on which the node is stuck, and set its key long after the attempt. This is not judged if a
 //! client has two names of one node.
@@ -158,7 +158,11 @@ impl SoundGrant {
         let expires_ns = expires_wall_ms.saturating_mul(MS_NS);
         let lives_ns = expires_ns.saturating_sub(facts.node_wall_ns(node));
         let allowed_ns = attempt.basis.drift_ns.saturating_add(MS_NS);
+        // A key that lives too short by the client's clock alone has not been shortened.
+        let is_shorter =
+            facts.leases.key(id, node).is_some_and(|key| expires_wall_ms < key.promised_wall_ms);
         if facts.setting.is_ours(id.client)
+            && is_shorter
             && attempt.counted.contains(node)
             && lives_ns.saturating_add(allowed_ns) < left_ns
         {

@@ -193,6 +193,8 @@ fn is_held_here(facts: &Facts, id: AttemptId) -> bool {
 /// Returns true if answers to `id` can come too late though no fault delays them: its first connections
 /// had to open, or a round trip exceeds the node timeout by the client's clock alone.
 fn is_cut_short(facts: &Facts, id: AttemptId) -> bool {
+    let Some(attempt) = facts.leases.get(id) else { return false };
     let mut members = facts.setting.members(id.client).iter();
-    !facts.setting.warm || members.any(|node| facts.times_out_early(id.client, node))
+    !facts.setting.warm
+        || members.any(|node| facts.has_timed_out_early(id.client, node, attempt.began_ns))
 }

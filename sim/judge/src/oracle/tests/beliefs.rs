@@ -183,7 +183,7 @@ fn play(happenings: &[TaleStep]) -> (Tale, Vec<AttemptId>) {
 fn believed(tale: &Tale, id: AttemptId, instant_ns: u64) -> bool {
     let mut segment = None;
     let mut deadline_ns = None;
-    for event in tale.events().iter().take_while(|event| event.at_ns <= instant_ns) {
+    for event in tale.events.iter().take_while(|event| event.at_ns <= instant_ns) {
         match event.kind {
             EventKind::Clock { host: of, clock: ClockKind::Wall, local_ns, rate_ppb }
                 if of == host(id) =>
@@ -212,7 +212,7 @@ fn first_overlap_ns(tale: &Tale, ids: &[AttemptId], end_ns: u64) -> Option<u64> 
     let overlaps =
         |instant_ns: u64| ids.iter().filter(|&&id| believed(tale, id, instant_ns)).count() >= 2;
     // Between two events beliefs only end, so an overlap begins with an event.
-    let instants = tale.events().iter().map(|event| event.at_ns);
+    let instants = tale.events.iter().map(|event| event.at_ns);
     instants.filter(|&instant_ns| instant_ns < end_ns).find(|&instant_ns| overlaps(instant_ns))
 }
 
@@ -225,7 +225,7 @@ proptest! {
             (0..10 * MS, 0u8..3, 0u8..9, -(300 * MS as i64)..500 * MS as i64), 1..25)
     ) {
         let (mut tale, ids) = play(&happenings);
-        let end_ns = tale.events().last().map_or(0, |event| event.at_ns);
+        let end_ns = tale.events.last().map_or(0, |event| event.at_ns);
         let naive_ns = first_overlap_ns(&tale, &ids, end_ns);
         let found = match tale.finds(MutualExclusion) {
             Judgement::Violated(found) => {

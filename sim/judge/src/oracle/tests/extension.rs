@@ -336,7 +336,7 @@ fn extensions_are_counted() {
     let mut tale = c1_holds();
     tale.at(5_000).extends(C1, "ABC").at(6_000).begins_extension(C1);
     let mut oracle = Oracle::new(&tale.scenario, &[]);
-    tale.events().iter().for_each(|event| oracle.observe(event));
+    tale.events.iter().for_each(|event| oracle.observe(event));
     assert_eq!((oracle.counters().extensions, oracle.counters().extended), (2, 1));
 }
 

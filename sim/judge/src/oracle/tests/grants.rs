@@ -296,6 +296,29 @@ fn an_attempt_that_is_delivered_twice_is_granted_once() {
     let mut tale = c1_holds();
     tale.at(500).releases(C1).at(600).decides(C1, "ABC").delivers(C1);
     let mut oracle = Oracle::new(&tale.scenario, &[]);
-    tale.events().iter().for_each(|event| oracle.observe(event));
+    tale.events.iter().for_each(|event| oracle.observe(event));
     assert_eq!((oracle.counters().attempts, oracle.counters().granted), (1, 1));
+}
+
+#[test]
+fn a_late_command_may_prolong_the_life_of_a_key_but_not_shorten_it() {
+    let a = node('A');
+    let judged = |later_expiry_by_ms: i64| {
+        let mut tale = Tale::new();
+        tale.runs_at(host(C1), ClockKind::Boot, -500_000_000).acquires(C1, "ABC");
+        tale.at(9_000).retimes(C1, C1, "A");
+        let expiries = tale.events.iter_mut().filter_map(|event| match &mut event.kind {
+            EventKind::Executed { node, expires_wall_ms, .. } if *node == a => {
+                Some(expires_wall_ms)
+            }
+            _ => None,
+        });
+        let [first_ms, later_ms] =
+            expiries.collect::<Vec<_>>().try_into().expect("a SET and one more");
+        *later_ms = first_ms.saturating_add_signed(later_expiry_by_ms);
+        tale.finds(SoundGrant)
+    };
+    // By the clock of c1 the lease lives for another 5 s, and by that of the node for one.
+    assert_eq!(judged(500), Judgement::Holds);
+    assert!(judged(-500).is_violated());
 }

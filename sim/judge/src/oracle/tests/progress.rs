@@ -359,3 +359,19 @@ fn an_attempt_is_timed_by_the_clock_as_it_ran() {
     assert!(judged(100).is_violated());
     assert_eq!(judged(300), Judgement::Holds);
 }
+
+#[test]
+fn a_clock_that_stretched_round_trips_during_the_wait_is_blamed() {
+    let waits = |is_fast: bool| {
+        let mut tale = Tale::new();
+        tale.scenario.cluster.network.delay = "1ms..20ms".parse().unwrap();
+        let rate_ppb = if is_fast { 250_000_000 } else { 0 };
+        tale.runs_at(host(C1), ClockKind::Boot, rate_ppb);
+        keeps_failing(&mut tale, C1, (0, BOUND_MS - 100));
+        tale.runs_at(host(C1), ClockKind::Boot, 0);
+        keeps_failing(&mut tale, AttemptId { number: 200, ..C1 }, (BOUND_MS - 100, BOUND_MS + 200));
+        tale.blame(DeadlockFree)
+    };
+    assert_eq!(waits(true), ["clock(c1)"]);
+    assert_eq!(waits(false), ["none"]);
+}

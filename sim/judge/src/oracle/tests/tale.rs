@@ -69,7 +69,7 @@ pub(super) fn host(id: AttemptId) -> HostId {
 /// History under construction, and the time of the next event.
 pub(super) struct Tale {
     pub scenario: Scenario,
-    events: Vec<Event>,
+    pub(super) events: Vec<Event>,
     clocks: ClockSegments,
     now_ns: u64,
     commands: u32,
@@ -172,10 +172,6 @@ impl Tale {
         let fault = format!("id = 'fault'\nat = '0s'\n{kind}");
         self.scenario.faults.push(toml::from_str(&fault).expect("a fault"));
         self
-    }
-
-    pub(super) fn events(&self) -> &[Event] {
-        &self.events
     }
 
     /// Ends the history and returns the oracle that has observed it.

@@ -54,7 +54,7 @@ fn a_run_that_ends_early_is_not_judged() {
 fn the_oracle_names_how_long_a_run_must_last() {
     let mut tale = left_behind();
     let mut oracle = Oracle::new(&tale.scenario, &[]);
-    tale.events().iter().for_each(|event| oracle.observe(event));
+    tale.events.iter().for_each(|event| oracle.observe(event));
     assert_eq!(oracle.must_last_until_ns(), Some(664 * MS + 1));
     assert!(tale.at_ns(664 * MS + 1).finds(Tidy).is_violated());
 }

@@ -131,3 +131,24 @@ fn a_clock_that_stretches_round_trips_too_far_is_blamed() {
     assert_eq!(fails_at(250_000_000), ["clock(c1)"]);
     assert_eq!(fails_at(249_000_000), ["none"]);
 }
+
+#[test]
+fn a_clock_that_stretched_round_trips_is_blamed_afterwards() {
+    let fails = |is_fast_until_ms| {
+        let mut tale = Tale::new();
+        tale.scenario.cluster.network.delay = "1ms..20ms".parse().unwrap();
+        tale.runs_at(host(C1), ClockKind::Boot, 250_000_000);
+        for ms in [1_000, 1_005, 1_010] {
+            tale.at(ms);
+            if ms == is_fast_until_ms {
+                tale.runs_at(host(C1), ClockKind::Boot, 0);
+            }
+            if ms == 1_000 {
+                tale.begins(C1).sets(C1, "ABC");
+            }
+        }
+        tale.settles(C1, Settlement::TooFewNodes).blame(FaultTolerant)
+    };
+    assert_eq!(fails(1_005), ["clock(c1)"]);
+    assert_eq!(fails(1_000), ["none"]);
+}
