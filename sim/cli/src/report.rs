@@ -81,7 +81,7 @@ pub fn write(out: &Path, played: &[Played]) -> Result<(), OutError> {
     scenarios(played).par_iter().try_for_each(|(name, cases)| {
         staged.write(out.join(page_file(name)), &page::draw(cases, true))
     })?;
-    played.par_iter().try_for_each(|one| write_histories(&staged, out, one))?;
+    played.par_iter().try_for_each(|one| stage_histories(&staged, out, one))?;
     earlier.check(staged.final_paths())?;
     let written = staged.commit()?;
     earlier.remove_except(&written)?;
@@ -100,6 +100,18 @@ pub(crate) fn write_results(out: &Path, played: &[Played]) -> Result<(), OutErro
     let results = results::Results::new(played).without_files();
     staged.write(out.join(RESULTS), &results.to_json())?;
     earlier.remove_except(&staged.commit()?)?;
+    Ok(())
+}
+
+/// Writes the histories that were kept into the directory `out`, and no reports.
+///
+/// # Errors
+///
+/// If a file cannot be written.
+pub(crate) fn write_histories(out: &Path, played: &[Played]) -> Result<(), OutError> {
+    let staged = Staged::default();
+    played.par_iter().try_for_each(|one| stage_histories(&staged, out, one))?;
+    staged.commit()?;
     Ok(())
 }
 
@@ -132,7 +144,7 @@ fn scenarios(played: &[Played]) -> Vec<(&str, Vec<&Played>)> {
     found
 }
 
-fn write_histories(staged: &Staged, out: &Path, played: &Played) -> std::io::Result<()> {
+fn stage_histories(staged: &Staged, out: &Path, played: &Played) -> std::io::Result<()> {
     for (seed, events) in &played.kept {
         let header = Header {
             schema: lock_judge::history::SCHEMA,

@@ -110,10 +110,10 @@ pub(super) fn drive(arguments: &arguments::Drive) -> Result<Exit, Stop> {
         return Err(error);
     }
     let is_stopped = stop.load(Ordering::Relaxed);
-    if let Some(part) = part {
-        part::store(arguments, (part, Cases { played: cases, skipped }), &sums, !is_stopped)?;
-    }
-    session.finish(is_stopped)
+    let Some(part) = part else { return session.finish(is_stopped) };
+    session.finish_part(is_stopped, || {
+        part::store(arguments, (part, Cases { played: cases, skipped }), &sums, !is_stopped)
+    })
 }
 
 /// The selected cases: those that `serve` can play, and the others.
@@ -227,21 +227,35 @@ impl<'a> Session<'a> {
         self.played.push(played);
     }
 
-    fn finish(mut self, is_stopped: bool) -> Result<Exit, Stop> {
-        self.bar.finish_and_clear();
-        if is_stopped {
-            self.exit = self.exit.max(Exit::Inconclusive);
-        }
+    /// Writes the reports, if there was a run.
+    fn finish(self, is_stopped: bool) -> Result<Exit, Stop> {
         if self.played.is_empty() {
-            say(match (is_stopped, self.skipped) {
-                (true, _) => "stopped before the end of a run",
-                (false, 0) => "the shard has no run",
-                (false, _) => "nothing was played",
-            });
-            return Ok(self.exit);
+            let why =
+                if is_stopped { "stopped before the end of a run" } else { "nothing was played" };
+            return Ok(self.end(is_stopped, why, None));
         }
         report::write(self.out, &self.played)
             .map_err(|error| Stop::unwritable(self.out, &error))?;
+        let index = self.out.join("index.html");
+        let summary = format!("{}; reports: {}", self.summary(is_stopped), index.display());
+        Ok(self.end(is_stopped, &summary, Some(index)))
+    }
+
+    /// Writes the histories of a part, and then the part itself. Other parts of the runs may have the same
+    /// directory, so it has no reports before `merge`.
+    fn finish_part(
+        self,
+        is_stopped: bool,
+        store: impl FnOnce() -> Result<PathBuf, Stop>,
+    ) -> Result<Exit, Stop> {
+        report::write_histories(self.out, &self.played)
+            .map_err(|error| Stop::unwritable(self.out, &error))?;
+        let path = store()?;
+        let summary = format!("{}; stored in {}", self.summary(is_stopped), path.display());
+        Ok(self.end(is_stopped, &summary, None))
+    }
+
+    fn summary(&self, is_stopped: bool) -> String {
         let count = |exit| self.played.iter().filter(|it| Exit::of(&it.result) == exit).count();
         let (met, unclear) = (count(Exit::Met), count(Exit::Inconclusive));
         let failed = self.played.len() - met - unclear;
@@ -253,11 +267,18 @@ impl<'a> Session<'a> {
         if is_stopped {
             summary += ", stopped before the end";
         }
-        let index = self.out.join("index.html");
-        emit("summary", || json!({ "exit-code": self.exit.code(), "reports": index }));
-        if !self.amount.quiet || self.exit != Exit::Met {
-            say(format_args!("{summary}; reports: {}", index.display()));
+        summary
+    }
+
+    fn end(mut self, is_stopped: bool, summary: &str, reports: Option<PathBuf>) -> Exit {
+        self.bar.finish_and_clear();
+        if is_stopped {
+            self.exit = self.exit.max(Exit::Inconclusive);
         }
-        Ok(self.exit)
+        emit("summary", || json!({ "exit-code": self.exit.code(), "reports": reports }));
+        if !self.amount.quiet || self.exit != Exit::Met {
+            say(summary);
+        }
+        self.exit
     }
 }

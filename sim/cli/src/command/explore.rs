@@ -37,7 +37,8 @@ pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
     let baseline = arguments.baseline.as_deref().map(Baseline::read).transpose()?;
     let plan = baseline.as_ref().map_or_else(|| planned(arguments), |it| Ok(it.plan.clone()))?;
     let part = part(arguments)?;
-    let folder = Folder::open(&arguments.out)?;
+    // The sums of a shard have the numbers of such plans, and `merge` draws these again.
+    let folder = part.is_none().then(|| Folder::open(&arguments.out)).transpose()?;
     let stop = stop_signal::install()?;
     if let Some(limit) = arguments.limit {
         stop_signal::after(limit.duration());
@@ -71,7 +72,7 @@ pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
             emit("found", || json!({ "finding": finding.name(), "plan": found.number }));
             let again = command_of(frame, *seed, found.number);
             bar.suspend(|| say(format_args!("FOUND  plan {}: {finding}\n  {again}", found.number)));
-            if let Err(error) = folder.store(finding, found) {
+            if let Some(Err(error)) = folder.as_ref().map(|it| it.store(finding, found)) {
                 *unwritten.lock().expect("no thread panics here") = Some(error);
                 stop_signal::request();
             }
@@ -80,13 +81,12 @@ pub(super) fn explore(arguments: &Explore) -> Result<Exit, Stop> {
     let (tally, found) = exploration.explore();
     bar.finish_and_clear();
     if let Some(error) = unwritten.into_inner().expect("no thread panics here") {
-        return Err(Stop::unwritable(&folder.path, &error));
+        return Err(Stop::unwritable(&arguments.out, &error));
     }
     let is_interrupted = stop_signal::was_interrupted();
-    if let Some(part) = part {
-        let out = &arguments.out;
-        return store_part(out, part, &plan, (tally, found), !is_interrupted);
-    }
+    let Some(folder) = folder else {
+        return store_part(&arguments.out, played, &plan, (tally, found), !is_interrupted);
+    };
     let least = if is_interrupted { Exit::Inconclusive } else { Exit::Met };
     if is_interrupted {
         say("stopped before the end");

@@ -3,7 +3,7 @@
 use core::ops::Range;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use lock_judge::history::file;
 use redlock_sim::part::Part;
@@ -79,7 +79,7 @@ pub(super) fn store(
     (part, cases): (Part, Cases),
     part_sums: &PartSums,
     is_complete: bool,
-) -> Result<(), Stop> {
+) -> Result<PathBuf, Stop> {
     let plan = Plan {
         worker: arguments.worker.clone(),
         limit_ns: arguments.limit.map(|limit| limit.0),
@@ -90,7 +90,7 @@ pub(super) fn store(
         seeds: arguments.seeds.0.clone(),
     };
     let (out, runs) = (&arguments.out.out, part_sums.runs.len() as u64);
-    sums::store(out, (Kind::Drive, part), &plan, part_sums, (runs, is_complete)).map(drop)
+    sums::store(out, (Kind::Drive, part), &plan, part_sums, (runs, is_complete))
 }
 
 /// Judges the histories of all parts again, and reports them as one. The exit code is `least` or
@@ -137,9 +137,10 @@ fn driven(job: &Job, run: Run, (from, out): (&Path, &Path)) -> Result<Driven, St
     Ok(Driven { played, is_cut_short, notes })
 }
 
-/// Copies a file if there is one, unless it is its own copy.
+/// Copies a file if there is one, unless both paths lead to the same file.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    if !from.exists() || from == to {
+    let is_same = || from.canonicalize().ok().is_some_and(|it| to.canonicalize().ok() == Some(it));
+    if !from.exists() || is_same() {
         return Ok(());
     }
     to.parent().map_or(Ok(()), fs::create_dir_all)?;

@@ -41,7 +41,7 @@ pub(super) struct Drive<'a> {
     pub(super) stop: &'a AtomicBool,
     /// Time after time 0 at which a run ends; `None` if it ends with its workers.
     pub(super) limit: Option<Duration>,
-    /// A worker that runs for longer than this counts as hung.
+    /// A worker that runs for longer than this after the limit counts as hung.
     pub(super) patience: Duration,
     pub(super) profile: Option<&'static redis_sim::profile::Profile>,
     pub(super) out: &'a Path,
@@ -74,6 +74,17 @@ impl Drop for Ends<'_> {
 }
 
 impl Drive<'_> {
+    /// Returns the time after which a worker counts as hung.
+    fn longest(&self) -> Duration {
+        self.patience + self.limit.unwrap_or_default()
+    }
+
+    /// Returns the time after which a worker counts as hung, and the options that set it.
+    fn longest_in_words(&self) -> String {
+        let options = if self.limit.is_some() { "`--for` and `--timeout`" } else { "`--timeout`" };
+        format!("{} ({options})", text::length(self.longest().as_nanos() as u64))
+    }
+
     /// Plays one run; `None` if `drive` was stopped meanwhile.
     pub(super) fn play(&self, job: &Job) -> Result<Option<Driven>, Stop> {
         let scenario = &job.selected.case.scenario;
@@ -172,8 +183,7 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn new(drive: &'a Drive<'a>, fleet: &'a Fleet, workers: Vec<Worker<'a>>) -> Self {
-        let patience = drive.patience + drive.limit.unwrap_or_default();
-        let phase = Phase::Running(Instant::now() + patience);
+        let phase = Phase::Running(Instant::now() + drive.longest());
         let (incomplete, notes) = (Vec::new(), Vec::new());
         Self { drive, fleet, workers, phase, verdict: None, incomplete, notes }
     }
@@ -252,13 +262,14 @@ impl<'a> Run<'a> {
             Phase::Running(until) => {
                 let mut why = Vec::new();
                 for worker in live {
-                    let (client, said) = (&worker.client, said(worker));
+                    let client = &worker.client;
                     if worker.printed() > LOG_BYTES_MAX {
+                        let said = said(worker);
                         why.push(format!("worker {client} printed more than 64 MiB: {said}"));
                     } else if now >= until {
-                        let after = text::length(self.drive.patience.as_nanos() as u64);
+                        let (after, said) = (self.drive.longest_in_words(), said(worker));
                         why.push(format!(
-                            "worker {client} hangs: it still ran after {after} (`--timeout`); {said}"
+                            "worker {client} hangs: it still ran after {after}; {said}"
                         ));
                     }
                 }
