@@ -41,7 +41,7 @@ pub struct Canary {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RestartGuard {
     /// A restart loses no acknowledged write (`appendfsync always` on an honest disk): every
-    /// restart of the node is safe.
+    /// restart of a master is safe. One that ends a time as a replica is not.
     Durable,
     /// A crashed node stays away for longer than the fleet's longest TTL, with 1 % and 2 ms for
     /// drift (specification, "delayed restart").
@@ -74,7 +74,8 @@ pub(crate) struct Known {
     /// Memory and history of the last canary read; kept when the node stops letting the client read
     /// it.
     pub(crate) memory: Option<(Digest, Digest)>,
-    /// Start of eligibility after that introduction, whatever the node has refused since.
+    /// Start of eligibility after that introduction, whatever the node has refused since; of a
+    /// replica, the start when it was last a master.
     pub(crate) from: Option<BootInstant>,
 }
 
@@ -117,9 +118,10 @@ impl Eligibility {
     /// Records an introduction whose reply was read at `now`.
     pub fn introduced(&mut self, introduction: Introduction, now: BootInstant) {
         let Introduction { run_id, is_master, canary, .. } = introduction;
-        self.from = match self.known {
-            _ if !is_master => None,
-            None => Some(self.first_from(introduction, now)),
+        let from = match self.known {
+            None => is_master.then(|| self.first_from(introduction, now)),
+            // A quarantine outlasts the time as a replica.
+            Some(known) if !is_master => known.from,
             Some(known) => {
                 let before = known.from.unwrap_or(BootInstant::ZERO);
                 Some(match (self.guard, known.news_in(introduction)) {
@@ -135,7 +137,8 @@ impl Eligibility {
         };
         let memory = canary.map(|it| (it.memory, it.history));
         let memory = memory.or(self.known.and_then(|it| it.memory));
-        self.known = Some(Known { run_id, is_master, memory, from: self.from });
+        self.known = Some(Known { run_id, is_master, memory, from });
+        self.from = from.filter(|_| is_master);
     }
 
     /// Returns from when a node counts at this client's first contact. The client has observed
@@ -155,16 +158,17 @@ impl Eligibility {
     }
 
     /// Records that the node refused to introduce itself at `now`. Under `Quarantine` it counts as
-    /// changed, because it may be another process. The known process stays on record: the next
-    /// introduction is compared with it, not believed as at first contact.
+    /// changed, because it may be another process; so does a former replica under any promise. The
+    /// known process stays on record: the next introduction is compared with it, not believed as at
+    /// first contact.
     pub fn refused(&mut self, now: BootInstant) {
         let before = self.known.and_then(|it| it.from);
-        self.from = match self.guard {
-            RestartGuard::Durable | RestartGuard::DelayedRestart => {
-                Some(before.unwrap_or(BootInstant::ZERO))
-            }
-            RestartGuard::Quarantine => Some(now.after(self.quarantine)),
-        };
+        let was_replica = self.known.is_some_and(|it| !it.is_master);
+        self.from = Some(if was_replica || self.guard == RestartGuard::Quarantine {
+            now.after(self.quarantine)
+        } else {
+            before.unwrap_or(BootInstant::ZERO)
+        });
     }
 
     /// Records that the node serves no requests for now: it is loading its data, or is a replica.
@@ -189,13 +193,13 @@ impl Known {
     /// Compares a new introduction with this one. The data set is the same only if the canary is
     /// the same *and* belongs to the same history: a server that was refilled by its own former
     /// replica has the old canary. A server that has been a replica has held another server's keys
-    /// since.
+    /// since, and a restart does not bring its own back.
     fn news_in(&self, introduction: Introduction) -> News {
         let restarted = self.run_id != introduction.run_id;
         let canaries = self.memory.zip(introduction.canary);
         let is_other = canaries.is_some_and(|((memory, _), canary)| memory != canary.memory);
         let is_elsewhere = canaries.is_some_and(|((_, history), canary)| history != canary.history);
-        if is_other || !restarted && (is_elsewhere || !self.is_master) {
+        if is_other || !self.is_master || !restarted && is_elsewhere {
             News::Forgot { restarted }
         } else if restarted {
             News::Restarted

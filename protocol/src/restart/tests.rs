@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 const TTL: Duration = Duration::from_secs(10);
@@ -9,6 +11,10 @@ fn eligibility(guard: RestartGuard) -> Eligibility {
 fn introduction(run: u8, uptime_s: u64, is_master: bool) -> Introduction {
     let (run_id, uptime) = (RunId([run; 20]), Duration::from_secs(uptime_s));
     Introduction { run_id, uptime, is_master, canary: None }
+}
+
+fn replica(run: u8) -> Introduction {
+    introduction(run, 1_000, false)
 }
 
 fn at_s(seconds: u64) -> BootInstant {
@@ -191,9 +197,8 @@ fn an_old_data_set_in_another_history_overrides_promises() {
 
 #[test]
 fn a_former_replica_is_quarantined_despite_any_promise() {
-    let first = Introduction { is_master: false, canary: None, ..introduction(1, 1_000, true) };
     for guard in GUARDS {
-        let from = from_after(guard, first, with_canary(1, "m", "h", 1_000));
+        let from = from_after(guard, replica(1), with_canary(1, "m", "h", 1_000));
         assert_eq!(from, quarantined(), "{guard:?}");
     }
 }
@@ -210,6 +215,31 @@ fn a_loss_that_was_noticed_is_waited_out_by_our_own_clock() {
         node.refused(at_s(202));
         assert!(node.from() >= Some(quarantined()), "{guard:?}");
         node.introduced(with_canary(1, "other", "h", 5_001), at_s(203));
+        assert_eq!(node.from(), Some(quarantined()), "{guard:?}");
+        // It is made a replica of a server that it does not reach, and restarts as a master.
+        node.introduced(replica(1), at_s(204));
+        assert_eq!(node.from(), None, "{guard:?}");
+        node.introduced(with_canary(2, "other", "i", 0), at_s(205));
+        assert!(node.from() >= Some(quarantined()), "{guard:?}");
+    }
+}
+
+#[test]
+fn a_former_replica_is_quarantined_also_after_a_restart() {
+    let then = with_canary(2, "m", "i", 0);
+    assert_eq!(from_after(RestartGuard::Durable, replica(1), then), quarantined());
+    assert_eq!(from_after(RestartGuard::Quarantine, replica(1), then), quarantined());
+    // The restart was waited out.
+    assert_eq!(from_after(RestartGuard::DelayedRestart, replica(1), then), BootInstant::ZERO);
+}
+
+#[test]
+fn a_former_replica_that_refuses_is_quarantined() {
+    for guard in GUARDS {
+        let mut node = eligibility(guard);
+        node.introduced(with_canary(1, "m", "h", 1_000), at_s(100));
+        node.introduced(replica(1), at_s(150));
+        node.refused(at_s(200));
         assert_eq!(node.from(), Some(quarantined()), "{guard:?}");
     }
 }
@@ -232,4 +262,98 @@ fn node_that_serves_again_unchanged_counts_as_before() {
     assert_eq!(node.from(), None);
     node.introduced(with_canary(1, "m", "h", 1_100), at_s(200));
     assert_eq!(node.from(), Some(BootInstant::ZERO));
+}
+
+// ---- in any order
+
+/// A server at the node's place, as an omniscient observer sees it.
+#[derive(Clone, Copy)]
+struct Server {
+    run: u8,
+    memory: u8,
+    history: u8,
+    is_master: bool,
+}
+
+impl Server {
+    fn introduction(self, reads_canary: bool) -> Introduction {
+        let of = |number: u8| Digest::of(&[number]);
+        let canary =
+            Canary { memory: of(self.memory), history: of(self.history), age: Duration::ZERO };
+        Introduction {
+            canary: (self.is_master && reads_canary).then_some(canary),
+            ..introduction(self.run, 0, self.is_master)
+        }
+    }
+}
+
+/// What the client has seen of the node, and the last loss that it could notice.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    introduced: Option<Server>,
+    memory: Option<u8>,
+    lost_at: Option<BootInstant>,
+}
+
+impl Seen {
+    /// Records an introduction. A loss is noticed if the canary is another one, if the history is
+    /// another one in the same process, or if a replica has become a master. The promise of a
+    /// delayed restart excuses a loss that came with a new process.
+    fn introduced(&mut self, guard: RestartGuard, server: Server, reads: bool, now: BootInstant) {
+        let reads = reads && server.is_master;
+        if let Some(last) = self.introduced.filter(|_| server.is_master) {
+            let is_other = reads && self.memory.is_some_and(|it| it != server.memory);
+            let is_elsewhere = reads && self.memory.is_some() && last.history != server.history;
+            let restarted = last.run != server.run;
+            let lost = is_other || !last.is_master || !restarted && is_elsewhere;
+            if lost && !(restarted && guard == RestartGuard::DelayedRestart) {
+                self.lost_at = Some(now);
+            }
+        }
+        // The history of the last canary that was read is compared.
+        let history = match (reads, self.introduced) {
+            (false, Some(last)) => last.history,
+            _ => server.history,
+        };
+        self.introduced = Some(Server { history, ..server });
+        self.memory = if reads { Some(server.memory) } else { self.memory };
+    }
+}
+
+fn play(guard: RestartGuard, steps: &[(u8, u8, u8)]) {
+    let mut node = eligibility(guard);
+    let mut server = Server { run: 0, memory: 0, history: 0, is_master: true };
+    let mut seen = Seen::default();
+    for (second, &(change, moves, answer)) in (100..).zip(steps) {
+        match change {
+            0 => server.run += 1,
+            1 => server.memory += 1,
+            2 => server.is_master = !server.is_master,
+            _ => {}
+        }
+        server.history += u8::from(moves == 0);
+        let now = at_s(second);
+        match answer {
+            0 => node.refused(now),
+            1 => node.stopped_serving(),
+            _ => {
+                let reads = answer != 2;
+                seen.introduced(guard, server, reads, now);
+                node.introduced(server.introduction(reads), now);
+            }
+        }
+        let end = seen.lost_at.map(|at| at.after(quarantine(TTL, Drift::default())));
+        let is_early = end.is_some_and(|end| node.from().is_some_and(|from| from < end));
+        assert!(!is_early, "{guard:?}, {second} s: {node:?} before {end:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_vote_counts_within_a_quarantine_of_a_noticed_loss_whatever_follows(
+        guard in prop::sample::select(GUARDS.to_vec()),
+        steps in prop::collection::vec((0..4_u8, 0..8_u8, 0..6_u8), 2..12),
+    ) {
+        play(guard, &steps);
+    }
 }
