@@ -158,17 +158,28 @@ impl Eligibility {
     }
 
     /// Records that the node refused to introduce itself at `now`. Under `Quarantine` it counts as
-    /// changed, because it may be another process; so does a former replica under any promise. The
-    /// known process stays on record: the next introduction is compared with it, not believed as at
-    /// first contact.
+    /// changed, because it may be another process; so does a former replica under any promise, and a
+    /// node whose canary the client has read: a full memory refuses only to set a canary that is gone.
+    /// The known process stays on record: the next introduction is compared with it, not believed as
+    /// at first contact.
     pub fn refused(&mut self, now: BootInstant) {
-        let before = self.known.and_then(|it| it.from);
-        let was_replica = self.known.is_some_and(|it| !it.is_master);
-        self.from = Some(if was_replica || self.guard == RestartGuard::Quarantine {
-            now.after(self.quarantine)
-        } else {
-            before.unwrap_or(BootInstant::ZERO)
-        });
+        let may_have_changed = match self.known {
+            _ if self.guard == RestartGuard::Quarantine => true,
+            Some(known) => !known.is_master || known.memory.is_some(),
+            None => false,
+        };
+        let before = self.known.and_then(|it| it.from).unwrap_or(BootInstant::ZERO);
+        self.from = Some(if may_have_changed { now.after(self.quarantine) } else { before });
+    }
+
+    /// Records at `now` that the node has reported lost keys, and has not shown a canary since. These
+    /// may have been all leases, whatever the guard promises, and no later introduction disproves it.
+    pub(crate) fn forgot(&mut self, now: BootInstant) {
+        let from = now.after(self.quarantine);
+        if let Some(known) = &mut self.known {
+            known.from = Some(from);
+        }
+        self.from = self.from.map(|_| from);
     }
 
     /// Records that the node serves no requests for now: it is loading its data, or is a replica.

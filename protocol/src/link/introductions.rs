@@ -160,6 +160,7 @@ impl Link {
         now: BootInstant,
         notes: &mut VecDeque<CommandOutcome>,
     ) {
+        let has_canary = matches!(reply, Reply::Introduction(it) if it.canary.is_some());
         match reply {
             Reply::NotServing => {}
             Reply::Introduction(introduction) => {
@@ -169,12 +170,15 @@ impl Link {
             }
             _ => {
                 // One connection leads to one process, so the quarantine runs from the first
-                // refusal.
+                // refusal if the node has not reported lost keys.
                 if self.refused_at.replace(now).is_none() {
                     self.eligibility.refused(now);
                 }
                 self.state = State::Open;
             }
+        }
+        if self.is_suspended() && !has_canary {
+            self.eligibility.forgot(now);
         }
         self.introductions.answered();
         self.tell_withheld(notes);

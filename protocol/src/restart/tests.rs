@@ -234,6 +234,23 @@ fn a_former_replica_is_quarantined_also_after_a_restart() {
 }
 
 #[test]
+fn a_refusal_is_quarantined_despite_a_promise_if_the_canary_was_known() {
+    for guard in [RestartGuard::Durable, RestartGuard::DelayedRestart] {
+        let refused = |before: Introduction| {
+            let mut node = eligibility(guard);
+            node.introduced(before, at_s(100));
+            node.refused(at_s(200));
+            let from = node.from();
+            node.introduced(before, at_s(201));
+            (from, node.from())
+        };
+        let counts = Some(BootInstant::ZERO);
+        assert_eq!(refused(with_canary(1, "m", "h", 1_000)), (Some(quarantined()), counts));
+        assert_eq!(refused(introduction(1, 1_000, true)), (counts, counts), "{guard:?}");
+    }
+}
+
+#[test]
 fn a_former_replica_that_refuses_is_quarantined() {
     for guard in GUARDS {
         let mut node = eligibility(guard);

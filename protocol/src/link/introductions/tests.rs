@@ -6,9 +6,10 @@ use crate::command::{Op, Reply};
 use crate::lock::{AttemptError, Limit, LockConfig};
 use crate::restart::{Introduction, RestartGuard, RunId, Standing};
 use crate::testing::{
-    NODE_TIMEOUT, World, canary, decided, failed, held_by, introduction, link_config, lock_config,
-    ms, node,
+    NODE_TIMEOUT, TTL, World, canary, decided, failed, held_by, introduction, link_config,
+    lock_config, ms, node,
 };
+use crate::validity::Drift;
 use crate::{LinkConfig, NodeSet};
 
 const MAX_AGE: Duration = Duration::from_secs(1);
@@ -204,6 +205,31 @@ fn vote_in_flight_when_keys_are_lost_waits_for_an_introduction() {
         world.answer(0);
         assert_eq!(decided(&world.events).is_some(), is_granted);
         assert_eq!(failed(&world.events), (!is_granted).then_some(AttemptError::Quarantined));
+    }
+}
+
+#[test]
+fn lost_keys_are_quarantined_unless_the_canary_is_shown() {
+    use RestartGuard::{DelayedRestart, Durable, Quarantine};
+    for restart_guard in [Durable, DelayedRestart, Quarantine] {
+        for refuses in [true, false] {
+            let config = LinkConfig { restart_guard, ..link_config() };
+            let mut world = World::warm_with(config, 1);
+            // The connection, and the first quarantine that it has caused, are old the second time.
+            for time in 0..2 {
+                world.forget(0);
+                world.nodes[0].introduction.canary = None;
+                if refuses {
+                    world.answer_with(0, Reply::Error);
+                } else {
+                    world.answer(0);
+                }
+                let standing = standing(&world.client, &world);
+                let full = crate::quarantine(TTL, Drift::default());
+                assert_eq!(standing, Standing::Quarantined(full), "{restart_guard:?} {time}");
+                world.pass(full);
+            }
+        }
     }
 }
 
