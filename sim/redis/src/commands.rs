@@ -3,6 +3,7 @@
 
 mod admin;
 mod call;
+mod channels;
 mod client;
 mod connection;
 mod dispatch;
@@ -40,6 +41,8 @@ pub(crate) struct Spec {
     flags: u16,
     /// Words that are keys.
     keys: Keys,
+    /// Words that are channels which the user must be allowed to use.
+    channels: Channels,
     /// Feature that a server must have to know the command.
     pub(crate) feature: Feature,
     run: Run,
@@ -66,6 +69,21 @@ enum Keys {
     Counted,
 }
 
+/// Position of the channels among the words of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Channels {
+    /// No channels.
+    None,
+    /// First argument.
+    First,
+    /// All arguments.
+    All,
+    /// All arguments are patterns.
+    Patterns,
+    /// Arguments of a command that ends subscriptions, which everybody may do.
+    Left,
+}
+
 /// May change keys.
 const WRITE: u16 = 1;
 /// May need memory.
@@ -88,6 +106,10 @@ const NO_MULTI: u16 = 256;
 const NO_SCRIPT_WAITS: u16 = 512;
 /// Reads its keys and changes none: tracking connections are registered for these keys.
 const READ: u16 = 1_024;
+/// Changes no key but is forbidden in read-only scripts: real servers send it to replicas.
+const MAY_REPLICATE: u16 = 2_048;
+/// Allowed on a connection of protocol version 2 that is subscribed to something.
+const SUBSCRIBER: u16 = 4_096;
 
 impl Keys {
     /// Returns the keys of a request.
@@ -126,7 +148,8 @@ impl Keys {
 
 impl Spec {
     const fn new(name: &'static str, arity: i8, flags: u16, keys: Keys, run: Run) -> Self {
-        Self { name, arity, flags, keys, feature: Feature::Always, run, subcommands: &[] }
+        let (channels, feature) = (Channels::None, Feature::Always);
+        Self { name, arity, flags, keys, channels, feature, run, subcommands: &[] }
     }
 
     /// Returns a command that requires a subcommand.
@@ -138,6 +161,10 @@ impl Spec {
     /// Returns a command whose subcommand is optional.
     const fn group(name: &'static str, flags: u16, subcommands: &'static [Self], run: Run) -> Self {
         Self { subcommands, ..Self::new(name, -1, flags, Keys::None, run) }
+    }
+
+    const fn on(self, channels: Channels) -> Self {
+        Self { channels, ..self }
     }
 
     const fn where_there_is(self, feature: Feature) -> Self {
@@ -179,6 +206,7 @@ impl Server {
 static SORTED: LazyLock<Vec<&'static Spec>> = LazyLock::new(|| {
     let tables = [
         admin::COMMANDS,
+        channels::COMMANDS,
         client::COMMANDS,
         connection::COMMANDS,
         expiry::COMMANDS,

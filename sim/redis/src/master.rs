@@ -1,7 +1,10 @@
 //! The stored data of one server: its keys, its disk, its replication stream.
 
+mod listeners;
 mod role;
 
+use crate::pushes::Pushes;
+use crate::subscribed::Subscribed;
 use crate::tracked::Tracked;
 use crate::watched::Watched;
 use crate::{
@@ -32,6 +35,8 @@ pub struct Master {
     stream: Stream,
     pub(crate) watched: Watched,
     pub(crate) tracked: Tracked,
+    pub(crate) subscribed: Subscribed,
+    pub(crate) pushes: Pushes,
     /// True while memory is full; the policy is `noeviction`.
     pub(crate) is_full: bool,
     run_id: [u8; 20],
@@ -64,6 +69,8 @@ impl Master {
             stream: Stream::default(),
             watched: Watched::default(),
             tracked: Tracked::default(),
+            subscribed: Subscribed::default(),
+            pushes: Pushes::default(),
             is_full: false,
             run_id,
             history: run_id,
@@ -84,7 +91,7 @@ impl Master {
         self.disk.reset_to(storage);
         self.stream.reset(false);
         self.watched.clear();
-        self.tracked.clear();
+        self.forget_listeners();
         self.is_full = false;
         self.run_id = run_id;
         (self.history, self.is_promoted, self.is_replica) = (run_id, false, false);
@@ -223,11 +230,11 @@ impl Master {
     /// Runs the active expiry cycle: deletes every key that is due at `wall_ms`.
     pub fn expire_active(&mut self, wall_ms: u64, mut ended: impl FnMut(Ended)) {
         assert!(self.is_running, "a dead process expires nothing");
-        let Self { databases, disk, stream, watched, tracked, .. } = self;
+        let Self { databases, disk, stream, watched, tracked, pushes, .. } = self;
         for keyspace in databases.each() {
             keyspace.expire_active(wall_ms, |key| {
                 gone(&key, disk, stream, watched);
-                tracked.note(&key.key);
+                tracked.note(&key.key, pushes);
                 ended(key);
             });
         }
@@ -255,22 +262,16 @@ impl Master {
         Some(ended)
     }
 
-    /// Pushes `key` to the connections that read it although it has not changed: a key of the same
-    /// name has changed in another database, and servers register keys by name alone.
-    pub fn change_elsewhere(&mut self, key: &[u8]) {
-        self.tracked.note(key);
-    }
-
     /// Empties all databases on behalf of an operator (`FLUSHALL`).
     pub fn flush(&mut self, mut ended: impl FnMut(Ended)) {
         (0..self.databases.len()).for_each(|database| self.empty(database, &mut ended));
-        self.tracked.empty();
+        self.tracked.empty(&mut self.pushes);
     }
 
     /// Empties one database on behalf of an operator (`FLUSHDB`).
     pub fn flush_database(&mut self, database: u8, ended: impl FnMut(Ended)) {
         self.empty(database, ended);
-        self.tracked.empty();
+        self.tracked.empty(&mut self.pushes);
     }
 
     fn empty(&mut self, database: u8, mut ended: impl FnMut(Ended)) {
@@ -313,7 +314,7 @@ impl Master {
     /// Records the current state of `key` on disk, in the replication stream and for WATCH and
     /// tracking.
     fn note(&mut self, database: u8, key: &[u8]) {
-        self.tracked.note(key);
+        self.tracked.note(key, &mut self.pushes);
         if !self.disk.records() && !self.stream.records() && self.watched.is_empty() {
             return;
         }
@@ -376,7 +377,7 @@ impl Master {
         }
         self.lost.reset();
         self.watched.clear();
-        self.tracked.clear();
+        self.forget_listeners();
         self.run_id = run_id;
         (self.history, self.is_promoted, self.has_backlog) = (run_id, false, false);
         self.started_wall_ms = wall_ms;

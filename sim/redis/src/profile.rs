@@ -57,6 +57,10 @@ pub enum Feature {
     ListsWatches,
     /// The error for an unknown subcommand in a script names the subcommand.
     NamesSubcommandsInScripts,
+    /// A publication of a connection to itself comes after the reply to the request, and after the
+    /// other pushes that the request caused. Without this feature, it comes before the reply; in a
+    /// transaction, before the reply of the command that published it.
+    OwnMessagesLast,
     /// While out of memory, MULTI queues only commands that allocate nothing.
     QueuesWhenFull,
     /// A closing quote may stand within a word of an inline request.
@@ -118,6 +122,8 @@ pub struct Rights {
     pub no_command: &'static str,
     /// No permission for a key.
     pub no_key: &'static str,
+    /// No permission for a channel.
+    pub no_channel: &'static str,
 }
 
 const REDIS_TEXTS: Texts = Texts {
@@ -143,11 +149,13 @@ const REDIS_TEXTS: Texts = Texts {
     rights: &Rights {
         no_command: "NOPERM User {user} has no permissions to run the '{command}' command",
         no_key: "NOPERM No permissions to access a key",
+        no_channel: "NOPERM No permissions to access a channel",
     },
     rights_in_scripts: &Rights {
         no_command: "ERR ACL failure in script: User {user} has no permissions to run the \
             '{command}' command",
         no_key: "ERR ACL failure in script: No permissions to access a key",
+        no_channel: "ERR ACL failure in script: No permissions to access a channel",
     },
 };
 
@@ -170,11 +178,15 @@ pub const REDIS_7_0: Profile = Profile {
             no_command: "NOPERM this user has no permissions to run the '{command}' command",
             no_key: "NOPERM this user has no permissions to access one of the keys used as \
                 arguments",
+            no_channel: "NOPERM this user has no permissions to access one of the channels used as \
+                arguments",
         },
         rights_in_scripts: &Rights {
             no_command: "ERR The user executing the script can't run this command or subcommand",
             no_key: "ERR The user executing the script can't access at least one of the keys \
                 mentioned in the command arguments",
+            no_channel: "ERR The user executing the script can't publish to the channel mentioned \
+                in the command",
         },
         ..REDIS_TEXTS
     },
@@ -188,6 +200,7 @@ pub const REDIS_7_2: Profile = Profile {
     features: &[
         Feature::ClientInfo,
         Feature::HelloChecksFirst,
+        Feature::OwnMessagesLast,
         Feature::TracksScriptReads,
         Feature::WaitAof,
         Feature::WaitInScripts,
@@ -207,6 +220,7 @@ pub const REDIS_8_4: Profile = Profile {
         Feature::Digests,
         Feature::HelloChecksFirst,
         Feature::ListsWatches,
+        Feature::OwnMessagesLast,
         Feature::SetIfEqual,
         Feature::TracksScriptReads,
         Feature::WaitAof,
@@ -235,6 +249,7 @@ pub const VALKEY_9: Profile = Profile {
         Feature::HelloChecksFirst,
         Feature::ListsWatches,
         Feature::NamesSubcommandsInScripts,
+        Feature::OwnMessagesLast,
         Feature::PastDeletes,
         Feature::QueuesWhenFull,
         Feature::QuotesJoin,

@@ -21,8 +21,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-pub(crate) use clients::Client;
 pub use clients::Clients;
+pub(crate) use clients::{Client, Hears};
 pub use config::Config;
 pub use control::ScriptControl;
 use random::Random;

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::pushes::{Message, Pushes};
 use crate::{SmallBytes, trees};
 
 /// Default limit on the number of keys in the table (`tracking-table-max-keys`).
@@ -18,7 +19,6 @@ pub(super) struct Tracked {
     readers: BTreeMap<SmallBytes, BTreeSet<u64>>,
     /// The connection whose request is being executed.
     current: Option<u64>,
-    pushes: Vec<Push>,
     /// Limit on the number of keys; 0 means no limit.
     keys_max: usize,
 }
@@ -29,7 +29,6 @@ impl Default for Tracked {
             listeners: BTreeMap::new(),
             readers: BTreeMap::new(),
             current: None,
-            pushes: Vec::new(),
             keys_max: KEYS_MAX,
         }
     }
@@ -57,14 +56,6 @@ pub(super) enum Mode {
     OptOut,
 }
 
-/// An invalidation for one connection.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Push {
-    pub(super) connection: u64,
-    /// The changed key; `None`: all keys.
-    pub(super) key: Option<SmallBytes>,
-}
-
 impl Tracked {
     /// Makes `connection` listen with these options. A reversal stays in force.
     pub(super) fn listen(&mut self, connection: u64, mode: Mode, noloop: bool) {
@@ -77,11 +68,9 @@ impl Tracked {
         self.listeners.remove(&connection);
     }
 
-    /// Forgets a closed connection: nothing more is pushed to it.
+    /// Forgets a closed connection.
     pub(super) fn close(&mut self, connection: u64) {
-        if self.listeners.remove(&connection).is_some() {
-            self.pushes.retain(|push| push.connection != connection);
-        }
+        self.listeners.remove(&connection);
     }
 
     /// Returns true if any connection listens; otherwise nothing needs to be registered.
@@ -119,13 +108,13 @@ impl Tracked {
 
     /// Begins the execution of a request of `connection`. First drops keys over the limit and
     /// pushes them as if they had changed.
-    pub(super) fn begin(&mut self, connection: u64) {
+    pub(super) fn begin(&mut self, connection: u64, pushes: &mut Pushes) {
         while self.keys_max > 0
             && self.readers.len() > self.keys_max
             && let Some((key, _)) = self.readers.first_key_value()
         {
             let key = key.clone();
-            self.note(&key);
+            self.note(&key, pushes);
         }
         self.current = Some(connection);
     }
@@ -137,29 +126,24 @@ impl Tracked {
 
     /// Pushes the change of `key`, in whatever database, to each connection that read it, and
     /// removes the registrations. Costs nothing while the table is empty.
-    pub(super) fn note(&mut self, key: &[u8]) {
+    pub(super) fn note(&mut self, key: &[u8], pushes: &mut Pushes) {
         if self.readers.is_empty() {
             return;
         }
         for connection in self.readers.remove(key).into_iter().flatten() {
             let Some(listener) = self.listeners.get(&connection) else { continue };
             if !(listener.noloop && self.current == Some(connection)) {
-                let key = Some(SmallBytes::new(key));
-                self.pushes.push(Push { connection, key });
+                pushes.add(connection, Message::Invalidated(Some(SmallBytes::new(key))));
             }
         }
     }
 
     /// Pushes the removal of all keys to every listening connection, whatever it has read.
-    pub(super) fn empty(&mut self) {
-        let connections = self.listeners.keys();
-        self.pushes.extend(connections.map(|&connection| Push { connection, key: None }));
+    pub(super) fn empty(&mut self, pushes: &mut Pushes) {
+        for &connection in self.listeners.keys() {
+            pushes.add(connection, Message::Invalidated(None));
+        }
         self.readers.clear();
-    }
-
-    /// Takes the undelivered pushes, in order.
-    pub(super) fn take_pushes(&mut self) -> Vec<Push> {
-        core::mem::take(&mut self.pushes)
     }
 
     /// Forgets everything: a new process starts.
@@ -167,7 +151,6 @@ impl Tracked {
         trees::clear(&mut self.listeners);
         trees::clear(&mut self.readers);
         self.current = None;
-        self.pushes.clear();
     }
 
     pub(super) fn listener_count(&self) -> usize {
@@ -194,22 +177,28 @@ mod tests {
         tracked.remember(connection, core::iter::once(key));
     }
 
-    fn pushed(tracked: &mut Tracked) -> Vec<(u64, Option<Vec<u8>>)> {
-        let pushes = tracked.take_pushes().into_iter();
-        pushes.map(|it| (it.connection, it.key.map(|key| key.to_vec()))).collect()
+    fn pushed(pushes: &mut Pushes) -> Vec<(u64, Option<Vec<u8>>)> {
+        let pushes = pushes.take().into_iter();
+        pushes
+            .map(|push| match push.message {
+                Message::Invalidated(key) => (push.connection, key.map(|key| key.to_vec())),
+                Message::Published { .. } => unreachable!("nothing was published"),
+            })
+            .collect()
     }
 
     #[test]
     fn a_change_is_pushed_once_for_each_read() {
         let mut tracked = listening(1, Mode::All, false);
+        let mut pushes = Pushes::default();
         read(&mut tracked, 1, b"k");
-        tracked.note(b"other");
-        tracked.note(b"k");
-        tracked.note(b"k");
-        assert_eq!(pushed(&mut tracked), [(1, Some(b"k".to_vec()))]);
+        tracked.note(b"other", &mut pushes);
+        tracked.note(b"k", &mut pushes);
+        tracked.note(b"k", &mut pushes);
+        assert_eq!(pushed(&mut pushes), [(1, Some(b"k".to_vec()))]);
         read(&mut tracked, 1, b"k");
-        tracked.note(b"k");
-        assert_eq!(pushed(&mut tracked), [(1, Some(b"k".to_vec()))]);
+        tracked.note(b"k", &mut pushes);
+        assert_eq!(pushed(&mut pushes), [(1, Some(b"k".to_vec()))]);
     }
 
     #[test]
@@ -222,12 +211,13 @@ mod tests {
     #[test]
     fn noloop_drops_the_registration_without_a_push() {
         let mut tracked = listening(1, Mode::All, true);
+        let mut pushes = Pushes::default();
         read(&mut tracked, 1, b"k");
-        tracked.begin(1);
-        tracked.note(b"k");
+        tracked.begin(1, &mut pushes);
+        tracked.note(b"k", &mut pushes);
         tracked.end();
-        tracked.note(b"k");
-        assert_eq!(pushed(&mut tracked), []);
+        tracked.note(b"k", &mut pushes);
+        assert_eq!(pushed(&mut pushes), []);
     }
 
     #[test]
@@ -249,46 +239,48 @@ mod tests {
     #[test]
     fn emptied_data_set_is_pushed_to_all_and_clears_the_table() {
         let mut tracked = listening(1, Mode::OptIn, true);
+        let mut pushes = Pushes::default();
         tracked.listen(2, Mode::All, false);
         read(&mut tracked, 2, b"k");
-        tracked.begin(1);
-        tracked.empty();
-        tracked.note(b"k");
-        assert_eq!(pushed(&mut tracked), [(1, None), (2, None)]);
+        tracked.begin(1, &mut pushes);
+        tracked.empty(&mut pushes);
+        tracked.note(b"k", &mut pushes);
+        assert_eq!(pushed(&mut pushes), [(1, None), (2, None)]);
     }
 
     #[test]
     fn registrations_outlive_tracking_off() {
         let mut tracked = listening(1, Mode::All, false);
+        let mut pushes = Pushes::default();
         read(&mut tracked, 1, b"k");
         tracked.stop(1);
         tracked.listen(1, Mode::All, false);
-        tracked.note(b"k");
-        assert_eq!(pushed(&mut tracked), [(1, Some(b"k".to_vec()))]);
+        tracked.note(b"k", &mut pushes);
+        assert_eq!(pushed(&mut pushes), [(1, Some(b"k".to_vec()))]);
     }
 
     #[test]
     fn a_table_that_is_too_large_gives_keys_up_and_says_so() {
         let mut tracked = listening(1, Mode::All, true);
+        let mut pushes = Pushes::default();
         tracked.set_keys_max(1);
         read(&mut tracked, 1, b"k");
-        tracked.begin(1);
+        tracked.begin(1, &mut pushes);
         tracked.end();
-        assert_eq!(pushed(&mut tracked), []);
+        assert_eq!(pushed(&mut pushes), []);
         read(&mut tracked, 1, b"l");
-        tracked.begin(1);
-        assert_eq!(pushed(&mut tracked), [(1, Some(b"k".to_vec()))]);
+        tracked.begin(1, &mut pushes);
+        assert_eq!(pushed(&mut pushes), [(1, Some(b"k".to_vec()))]);
         assert_eq!(tracked.counts(), (1, 1));
     }
 
     #[test]
     fn a_closed_connection_is_pushed_nothing() {
         let mut tracked = listening(1, Mode::All, false);
+        let mut pushes = Pushes::default();
         read(&mut tracked, 1, b"k");
-        read(&mut tracked, 1, b"l");
-        tracked.note(b"k");
         tracked.close(1);
-        tracked.note(b"l");
-        assert_eq!(pushed(&mut tracked), []);
+        tracked.note(b"k", &mut pushes);
+        assert_eq!(pushed(&mut pushes), []);
     }
 }

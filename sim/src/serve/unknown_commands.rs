@@ -59,17 +59,17 @@ mod tests {
     #[test]
     fn the_commands_of_each_client_are_added_up() {
         let (c1, mut unknown) = (String::from("c1"), UnknownCommands::default());
-        unknown.add(Some(&c1), found("SUBSCRIBE", false, 1));
-        unknown.add(Some(&c1), found("PUBLISH", true, 1));
-        unknown.add(Some(&c1), found("PUBLISH", true, 39));
-        unknown.add(None, found("PSUBSCRIBE", false, 2));
+        unknown.add(Some(&c1), found("BLPOP", false, 1));
+        unknown.add(Some(&c1), found("LPUSH", true, 1));
+        unknown.add(Some(&c1), found("LPUSH", true, 39));
+        unknown.add(None, found("BRPOP", false, 2));
         assert_eq!(
             unknown.in_words(),
             [
                 "a connection without a name sent commands that the masters do not know: \
-                 PSUBSCRIBE (2 times); see docs/masters.md",
-                "c1 sent commands that the masters do not know: PUBLISH (in a script, 40 times), \
-                 SUBSCRIBE; see docs/masters.md",
+                 BRPOP (2 times); see docs/masters.md",
+                "c1 sent commands that the masters do not know: BLPOP, LPUSH (in a \
+                 script, 40 times); see docs/masters.md",
             ]
         );
     }

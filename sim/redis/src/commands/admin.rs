@@ -8,6 +8,7 @@ use super::{
 use crate::profile::Feature;
 use crate::resp::Value;
 use crate::server::Config;
+use crate::subscribed::Kind;
 
 const ADMIN: u16 = NO_SCRIPT | LOADING | STALE;
 
@@ -114,12 +115,36 @@ fn set_user(call: &mut Call<'_>) -> Outcome {
     let profile = call.server.profile();
     let meant_by = |subject: &[u8]| super::introspection::meant_by(subject, profile);
     match call.server.users_mut().set(name, rules, &meant_by) {
-        Ok(()) => Ok(Value::ok()),
+        Ok(()) => {
+            close_forbidden(call, name);
+            Ok(Value::ok())
+        }
         Err((rule, why)) => {
             let after = format!("': {why}");
             Err(text::around("ERR Error in ACL SETUSER modifier '", rule, &after))
         }
     }
+}
+
+/// Closes the user's connections that are subscribed to channels which the user may no longer use.
+fn close_forbidden(call: &mut Call<'_>, user: &[u8]) {
+    if call.server.subscribed.is_empty() {
+        return;
+    }
+    let Some(rights) = call.server.users().restricted(user) else { return };
+    let subscribed = &call.server.subscribed;
+    let is_forbidden = |id: u64| {
+        let all = |kind, may: &dyn Fn(&[u8]) -> bool| {
+            subscribed.names_of(kind, id).iter().all(|name| may(name))
+        };
+        !(all(Kind::Pattern, &|pattern| rights.may_hear_pattern(pattern))
+            && all(Kind::Channel, &|channel| rights.may_hear(channel))
+            && all(Kind::Shard, &|channel| rights.may_hear(channel)))
+    };
+    let clients = call.server.clients().iter();
+    let theirs = clients.filter(|(id, client)| *client.user == *user && is_forbidden(*id));
+    let theirs: Vec<u64> = theirs.map(|(id, _)| id).collect();
+    theirs.into_iter().for_each(|id| call.kill(id));
 }
 
 /// Removes users, and closes their connections.

@@ -4,7 +4,7 @@ use super::text;
 use crate::integer::parse_integer;
 use crate::refusal::Refusal;
 use crate::resp::Value;
-use crate::server::{Server, Session, Touched, Turn};
+use crate::server::{Replies, Server, Session, Touched, Turn};
 use crate::{Change, KeyCommand, Reply, SmallBytes};
 
 /// A command with everything that it may access.
@@ -105,8 +105,22 @@ impl<'a> Call<'a> {
             self.ending = Some(Ending::Close);
         } else {
             self.server.clients_mut().kill(id);
-            self.server.tracked.close(id);
+            self.server.close(id);
         }
+    }
+
+    /// Returns the command's reply with the publications that the connection has sent to itself, as
+    /// far as they come together with the reply.
+    pub(super) fn with_own_messages(&mut self, value: Value) -> Value {
+        if self.session.replies == Replies::Off {
+            return value;
+        }
+        let mut own = self.server.take_own_messages(self.session.id());
+        if own.is_empty() {
+            return value;
+        }
+        own.push(value);
+        Value::Sequence(own)
     }
 
     /// Returns the error for a wrong number of arguments.

@@ -11,7 +11,7 @@ use crate::SmallBytes;
 use crate::integer::parse_integer;
 use crate::profile::Feature;
 use crate::resp::Value;
-use crate::server::Replies;
+use crate::server::{Hears, Replies, Server};
 
 const FLAGS: u16 = NO_SCRIPT | LOADING | STALE;
 
@@ -106,11 +106,16 @@ fn show_itself(call: &mut Call<'_>) {
     call.session.be_known(call.server, Some(name), call.turn.wall_ns);
 }
 
+fn hears(server: &Server, id: u64) -> Hears {
+    let tracks = server.tracked.listener(id).is_some();
+    Hears { tracks, subscriptions: server.subscribed.counts(id) }
+}
+
 fn line(call: &Call<'_>, id: u64) -> Vec<u8> {
-    let listens = call.server.tracked.listener(id).is_some();
+    let hears = hears(call.server, id);
     let client = call.server.clients().get(id);
     let profile = call.server.profile();
-    let line = client.map(|it| it.line((id, listens), call.turn.wall_ns, profile));
+    let line = client.map(|it| it.line((id, &hears), call.turn.wall_ns, profile));
     let mut line = line.unwrap_or_default();
     line.push(b'\n');
     line
@@ -121,27 +126,47 @@ fn info(call: &mut Call<'_>) -> Outcome {
     Ok(Value::text(line(call, call.session.id())))
 }
 
-/// Parses a client type. Returns true for NORMAL, the type of every client here, and false for
-/// another known type.
+/// Type of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Normal,
+    Subscriber,
+    /// A type that no client here has.
+    Other,
+}
+
+impl Kind {
+    fn of(server: &Server, id: u64) -> Self {
+        if hears(server, id).is_subscribed() { Self::Subscriber } else { Self::Normal }
+    }
+}
+
+/// Parses a client type.
 ///
 /// # Errors
 ///
 /// If there is no such type.
-fn kind(word: &[u8]) -> Result<bool, Refusal> {
+fn kind(word: &[u8]) -> Result<Kind, Refusal> {
     if is(word, "NORMAL") {
-        return Ok(true);
+        return Ok(Kind::Normal);
     }
-    let others = ["MASTER", "PUBSUB", "REPLICA", "SLAVE"];
-    if others.iter().any(|other| is(word, other)) {
-        return Ok(false);
+    if is(word, "PUBSUB") {
+        return Ok(Kind::Subscriber);
+    }
+    if ["MASTER", "REPLICA", "SLAVE"].iter().any(|other| is(word, other)) {
+        return Ok(Kind::Other);
     }
     Err(text::around("ERR Unknown client type '", word, "'"))
 }
 
 fn list(call: &mut Call<'_>) -> Outcome {
+    let mut of_kind = None;
     let wanted = match call.words[2..] {
         [] => None,
-        [option, word] if is(option, "TYPE") => (!kind(word)?).then(Vec::new),
+        [option, word] if is(option, "TYPE") => {
+            of_kind = Some(kind(word)?);
+            None
+        }
         [option, _, ..] if is(option, "ID") => {
             let ids = call.words[3..].iter().map(|word| parse_integer(word));
             Some(ids.collect::<Option<Vec<_>>>().ok_or(Refusal::new("ERR Invalid client ID"))?)
@@ -150,7 +175,10 @@ fn list(call: &mut Call<'_>) -> Outcome {
     };
     show_itself(call);
     let ids = call.server.clients().iter().map(|(id, _)| id);
-    let wanted = |id: &u64| wanted.as_ref().is_none_or(|ids| ids.contains(&(*id as i64)));
+    let wanted = |id: &u64| {
+        wanted.as_ref().is_none_or(|ids| ids.contains(&(*id as i64)))
+            && of_kind.is_none_or(|kind| kind == Kind::of(call.server, *id))
+    };
     let lines = ids.filter(wanted).flat_map(|id| line(call, id));
     Ok(Value::text(lines.collect::<Vec<u8>>()))
 }
@@ -162,7 +190,9 @@ fn kill(call: &mut Call<'_>) -> Outcome {
     let clients = call.server.clients().iter();
     let wall_ns = call.turn.wall_ns;
     let doomed = clients.filter(|(id, client)| {
-        filter.is_about(*id, client, wall_ns) && !(filter.spares_self && *id == own)
+        filter.kinds.iter().all(|kind| *kind == Kind::of(call.server, *id))
+            && filter.is_about(*id, client, wall_ns)
+            && !(filter.spares_self && *id == own)
     });
     let doomed: Vec<u64> = doomed.map(|(id, _)| id).collect();
     doomed.iter().for_each(|&id| call.kill(id));

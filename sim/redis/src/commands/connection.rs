@@ -3,8 +3,8 @@
 use super::call::{integer, is};
 use super::keys::database;
 use super::{
-    AT_ONCE, BUSY, Call, Ending, Keys, LOADING, NO_AUTH, NO_SCRIPT, Outcome, Refusal, STALE, Spec,
-    WRITE, text,
+    AT_ONCE, BUSY, Call, Ending, Keys, LOADING, NO_AUTH, NO_SCRIPT, Outcome, Refusal, STALE,
+    SUBSCRIBER, Spec, WRITE, text,
 };
 use crate::profile::{Feature, Profile};
 use crate::resp::{Protocol, Value};
@@ -16,15 +16,19 @@ pub(super) const COMMANDS: &[Spec] = &[
     Spec::new("auth", -2, GREETING, Keys::None, authenticate),
     Spec::new("echo", 2, LOADING | STALE, Keys::None, |call| Ok(Value::bulk(call.arguments()[0]))),
     Spec::new("hello", -1, GREETING, Keys::None, hello),
-    Spec::new("ping", -1, 0, Keys::None, ping),
-    Spec::new("quit", -1, GREETING | AT_ONCE, Keys::None, quit),
-    Spec::new("reset", 1, GREETING | AT_ONCE, Keys::None, reset),
+    Spec::new("ping", -1, SUBSCRIBER, Keys::None, ping),
+    Spec::new("quit", -1, GREETING | AT_ONCE | SUBSCRIBER, Keys::None, quit),
+    Spec::new("reset", 1, GREETING | AT_ONCE | SUBSCRIBER, Keys::None, reset),
     Spec::new("select", 2, LOADING | STALE, Keys::None, select),
     Spec::new("swapdb", 3, WRITE, Keys::None, swap),
     Spec::new("time", 1, LOADING | STALE, Keys::None, time),
 ];
 
 fn ping(call: &mut Call<'_>) -> Outcome {
+    if call.session.is_subscriber() && call.words.len() <= 2 {
+        let message = call.arguments().first().copied().unwrap_or_default();
+        return Ok(Value::Array(vec![Value::bulk(b"pong"), Value::bulk(message)]));
+    }
     match *call.arguments() {
         [] => Ok(Value::simple("PONG")),
         [message] => Ok(Value::bulk(message)),

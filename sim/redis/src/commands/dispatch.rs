@@ -2,8 +2,8 @@
 
 use super::call::is;
 use super::{
-    AT_ONCE, Call, DENY_OOM, Ending, LOADING, NO_AUTH, NO_MULTI, Outcome, READ, Refusal, STALE,
-    Spec, WRITE, find, text,
+    AT_ONCE, Call, Channels, DENY_OOM, Ending, LOADING, NO_AUTH, NO_MULTI, Outcome, READ, Refusal,
+    STALE, SUBSCRIBER, Spec, WRITE, find, text,
 };
 use crate::profile::{Feature, Rights};
 use crate::resp::Value;
@@ -181,6 +181,9 @@ fn check_state(spec: &'static Spec, call: &Call<'_>) -> Result<(), Refusal> {
         server.check_replicas()?;
         server.check_writable()?;
     }
+    if session.is_subscriber() && !spec.has(SUBSCRIBER) {
+        return Err(text::subscriber(spec.name));
+    }
     if lacks(STALE) && server.is_stale() {
         return Err(text::MASTER_DOWN);
     }
@@ -209,8 +212,17 @@ pub(super) fn check_rights(
     if !user.may_use(spec.name) {
         return Err(fill(texts.no_command));
     }
-    if !spec.keys.of(words).all(|key| user.may_touch(key)) {
+    // In the commands on shard channels, the keys are channels.
+    let has_keys = spec.channels == Channels::None;
+    if has_keys && !spec.keys.of(words).all(|key| user.may_touch(key)) {
         return Err(fill(texts.no_key));
     }
-    Ok(())
+    let arguments = &words[1..];
+    let may_hear = match spec.channels {
+        Channels::None | Channels::Left => true,
+        Channels::First => arguments.iter().take(1).all(|channel| user.may_hear(channel)),
+        Channels::All => arguments.iter().all(|channel| user.may_hear(channel)),
+        Channels::Patterns => arguments.iter().all(|pattern| user.may_hear_pattern(pattern)),
+    };
+    if may_hear { Ok(()) } else { Err(fill(texts.no_channel)) }
 }

@@ -42,16 +42,21 @@ impl Session {
             self.replies = Replies::On;
         }
         let (name, is_inner) = ("", false);
-        server.tracked.begin(self.id);
+        server.begin_request(self.id);
         let mut call = Call { server, session: self, words, turn, name, is_inner, ending: None };
-        let value = perform(&mut call);
+        let mut value = perform(&mut call);
+        // Replies that are messages are sent in every mode.
+        let is_sent = matches!(value, Value::Sequence(_));
+        if replies == Replies::On && call.ending.is_none() {
+            value = call.with_own_messages(value);
+        }
         let (name, ending) = (call.name, call.ending);
         let known = if name.is_empty() { None } else { Some(name) };
         self.be_known(server, known, wall_ns);
-        server.tracked.end();
+        server.end_request(self.id);
         self.end_caching(server, words);
         if ending == Some(Ending::Close) {
-            server.tracked.close(self.id);
+            server.close(self.id);
         }
         // `CLIENT REPLY ON` is answered even if its reply was to be skipped.
         let turns_on = name == "client|reply" && value == Value::ok();
@@ -61,6 +66,7 @@ impl Session {
                 Answer::Silence
             }
             Some(Ending::Close) => Answer::LastReply(value),
+            None if is_sent => Answer::Reply(value),
             Some(Ending::Silence) => Answer::Silence,
             Some(Ending::Wait { replicas, timeout_ms }) => Answer::Wait { replicas, timeout_ms },
             None if self.replies == Replies::Off => Answer::Silence,

@@ -5,6 +5,7 @@ use core::fmt::Write;
 use super::call::is;
 use super::{Call, Keys, LOADING, Outcome, STALE, Spec};
 use crate::resp::Value;
+use crate::subscribed::Kind;
 
 pub(super) const COMMANDS: &[Spec] = &[Spec::new("info", -1, LOADING | STALE, Keys::None, info)];
 
@@ -102,6 +103,10 @@ fn stats(call: &Call<'_>, text: &mut String) -> core::fmt::Result {
     let (keys, items) = call.server.tracked.counts();
     write!(text, "total_commands_processed:{}\r\n", statistics.total())?;
     text.write_str("instantaneous_ops_per_sec:0\r\nrejected_connections:0\r\n")?;
+    let named = |kind| call.server.subscribed.names(kind).count();
+    write!(text, "pubsub_channels:{}\r\n", named(Kind::Channel))?;
+    write!(text, "pubsub_patterns:{}\r\n", named(Kind::Pattern))?;
+    write!(text, "pubsubshard_channels:{}\r\n", named(Kind::Shard))?;
     write!(text, "tracking_total_keys:{keys}\r\ntracking_total_items:{items}\r\n")?;
     text.write_str("tracking_total_prefixes:0\r\n")?;
     write!(text, "total_error_replies:{}\r\n", statistics.errors())

@@ -4,7 +4,9 @@
 use super::call::{count, is};
 use super::dispatch::look_up;
 use super::facts::{self, Facts, KeySpec, Place};
-use super::{Call, Keys, LOADING, NO_SCRIPT_WAITS, Outcome, Refusal, SORTED, STALE, Spec, text};
+use super::{
+    Call, Channels, Keys, LOADING, NO_SCRIPT_WAITS, Outcome, Refusal, SORTED, STALE, Spec, text,
+};
 use crate::glob;
 use crate::profile::{Feature, Profile};
 use crate::resp::Value;
@@ -122,7 +124,7 @@ fn keys(call: &mut Call<'_>) -> Outcome {
     let words = &call.words[2..];
     let spec = look_up(words, call.server);
     let spec = spec.map_err(|_| Refusal::new("ERR Invalid command specified"))?;
-    if spec.keys == Keys::None {
+    if spec.keys == Keys::None || spec.channels != Channels::None {
         return Err(Refusal::new("ERR The command has no key arguments"));
     }
     if !spec.takes(words.len()) {

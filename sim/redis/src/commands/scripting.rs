@@ -5,8 +5,8 @@ use bytes::Bytes;
 use super::call::{count, integer, is};
 use super::dispatch::{check_rights, execute, look_up};
 use super::{
-    BUSY, Call, DENY_OOM, Keys, LOADING, NO_SCRIPT, NO_SCRIPT_WAITS, Outcome, READ, Refusal, STALE,
-    Spec, WRITE, find, text,
+    BUSY, Call, DENY_OOM, Keys, LOADING, MAY_REPLICATE, NO_SCRIPT, NO_SCRIPT_WAITS, Outcome, READ,
+    Refusal, STALE, Spec, WRITE, find, text,
 };
 use crate::Writer;
 use crate::profile::Feature;
@@ -196,11 +196,11 @@ impl Running<'_> {
     }
 
     fn check_write(&self, spec: &Spec) -> Result<(), Refusal> {
+        if self.is_read_only && (spec.has(WRITE) || spec.has(MAY_REPLICATE)) {
+            return Err(Refusal::new("ERR Write commands are not allowed from read-only scripts."));
+        }
         if !spec.has(WRITE) {
             return Ok(());
-        }
-        if self.is_read_only {
-            return Err(Refusal::new("ERR Write commands are not allowed from read-only scripts."));
         }
         // A script that has written is not stopped half-way.
         if self.has_written {

@@ -1,5 +1,6 @@
 //! Requests and the exact bytes of their replies.
 
+mod channels;
 mod introspection;
 mod nonsense;
 mod profiles;

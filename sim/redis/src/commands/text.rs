@@ -71,6 +71,22 @@ pub(super) fn unknown_subcommand(container: &str, subcommand: &[u8]) -> Refusal 
     around("ERR unknown subcommand '", quoted(subcommand, QUOTED_MAX), &after)
 }
 
+/// Returns the error for a subcommand with the wrong number of arguments that the table of commands
+/// cannot tell.
+pub(super) fn subcommand_arity(container: &str, subcommand: &[u8]) -> Refusal {
+    let after = format!("'. Try {} HELP.", container.to_ascii_uppercase());
+    let before = "ERR unknown subcommand or wrong number of arguments for '";
+    around(before, quoted(subcommand, QUOTED_MAX), &after)
+}
+
+/// Returns the error for a command that a subscribed connection of protocol version 2 may not send.
+pub(super) fn subscriber(name: &str) -> Refusal {
+    Refusal::of(format!(
+        "ERR Can't execute '{name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET \
+         are allowed in this context"
+    ))
+}
+
 /// Parses a timeout in milliseconds. With `now_ms`, rejects a timeout that ends beyond the clock's
 /// range.
 pub(super) fn timeout(word: &[u8], now_ms: Option<u64>) -> Result<i64, Refusal> {

@@ -16,6 +16,9 @@ const RIGHTS: Rights = Rights {
     no_key: "NOPERM ACLs rules changed between the moment the transaction was accumulated and the \
         EXEC call. This command is no longer allowed for the following reason: no permission to \
         touch the specified keys",
+    no_channel: "NOPERM ACLs rules changed between the moment the transaction was accumulated and the \
+        EXEC call. This command is no longer allowed for the following reason: no permission to \
+        access one of the channels used as arguments",
 };
 
 const FLAGS: u16 = NO_SCRIPT | LOADING | STALE | BUSY | AT_ONCE;
@@ -87,8 +90,9 @@ fn exec(call: &mut Call<'_>) -> Outcome {
             Ok(()) => execute_and_remember(spec, &mut inner),
             Err(refusal) => Err(refusal),
         };
+        let value = inner.with_own_messages(outcome.unwrap_or_else(Value::from));
         call.ending = call.ending.or(inner.ending);
-        (call.session.protocol(), outcome.unwrap_or_else(Value::from))
+        (call.session.protocol(), value)
     });
     let values: Vec<_> = queued.collect();
     // Each reply is encoded in the protocol version in force when its command was executed.

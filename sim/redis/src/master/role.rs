@@ -26,10 +26,10 @@ impl Master {
     /// If the process is dead.
     pub fn follow(&mut self, master: &Self, from: u32, to: u32) {
         assert!(self.is_running, "a dead process follows nobody");
-        let Self { databases, disk, tracked, .. } = self;
+        let Self { databases, disk, tracked, pushes, .. } = self;
         master.stream.apply(from, to, databases, disk, |key| match key {
-            Some(key) => tracked.note(key),
-            None => tracked.empty(),
+            Some(key) => tracked.note(key, pushes),
+            None => tracked.empty(pushes),
         });
         (self.history, self.is_promoted) = (master.history, false);
         self.has_backlog = true;

@@ -43,6 +43,9 @@ pub enum Value {
     NullArray,
     /// An out-of-band message; an array in version 2.
     Push(Vec<Value>),
+    /// Several replies to one request, one after another. In an array it counts as one element,
+    /// as on real servers.
+    Sequence(Vec<Value>),
     /// An unordered set; an array in version 2.
     Set(Vec<Value>),
     /// A simple string: `OK`. Line ends within it are sent as spaces.
@@ -68,6 +71,16 @@ impl Value {
     #[must_use]
     pub fn simple(word: impl Into<Bytes>) -> Self {
         Self::Simple(word.into())
+    }
+
+    /// Returns the last of several replies to one request: what a command returned, behind the
+    /// messages that it sent to its own connection.
+    #[must_use]
+    pub fn last(&self) -> &Self {
+        match self {
+            Self::Sequence(values) => values.last().map_or(self, Self::last),
+            _ => self,
+        }
     }
 
     /// Returns an error; the text begins with its error code.
@@ -110,6 +123,7 @@ impl Value {
             Self::NullArray if is_3 => out.extend_from_slice(b"_\r\n"),
             Self::NullArray => out.extend_from_slice(b"*-1\r\n"),
             Self::Push(values) => many(if is_3 { b'>' } else { b'*' }, values, protocol, out),
+            Self::Sequence(values) => values.iter().for_each(|value| value.encode(protocol, out)),
             Self::Set(values) => many(if is_3 { b'~' } else { b'*' }, values, protocol, out),
             Self::Simple(text) => words(b'+', text, out),
             Self::Verbatim(kind, text) if is_3 => {

@@ -21,7 +21,9 @@ pub(super) fn to_lua(lua: &Lua, value: &Value, protocol: Protocol) -> mlua::Resu
     let is_3 = protocol == Protocol::Resp3;
     let string = |bytes: &[u8]| Ok(Lv::String(lua.create_string(bytes)?));
     match value {
-        Value::Array(values) | Value::Push(values) => sequence(lua, values, protocol),
+        Value::Array(values) | Value::Push(values) | Value::Sequence(values) => {
+            sequence(lua, values, protocol)
+        }
         Value::BigNumber(digits) if is_3 => tagged(lua, "big_number", string(digits)?),
         Value::BigNumber(digits) => string(digits),
         Value::Boolean(value) if is_3 => Ok(Lv::Boolean(*value)),

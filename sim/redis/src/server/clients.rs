@@ -37,6 +37,22 @@ pub(crate) struct Client {
     pub(crate) seen_ns: Option<(u64, u64)>,
 }
 
+/// The pushes that a connection wants.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Hears {
+    /// True if the connection tracks keys.
+    pub(crate) tracks: bool,
+    /// Numbers of channels, patterns and shard channels.
+    pub(crate) subscriptions: [usize; 3],
+}
+
+impl Hears {
+    /// Returns true if the connection is of the type PUBSUB.
+    pub(crate) fn is_subscribed(&self) -> bool {
+        self.subscriptions != [0; 3]
+    }
+}
+
 impl Clients {
     /// Returns the number of connections.
     #[must_use]
@@ -80,10 +96,10 @@ impl Clients {
 
 impl Client {
     /// Returns the line of `CLIENT LIST` for the connection `id` when the wall clock reads
-    /// `wall_ns`; `listens` says whether the connection tracks keys.
+    /// `wall_ns`.
     pub(crate) fn line(
         &self,
-        (id, listens): (u64, bool),
+        (id, hears): (u64, &Hears),
         wall_ns: u64,
         profile: &Profile,
     ) -> Vec<u8> {
@@ -92,13 +108,14 @@ impl Client {
         let (age, idle) = (seconds(since_ns), seconds(seen_ns));
         let version = if self.protocol == Protocol::Resp3 { 3 } else { 2 };
         let multi = self.queued.map_or(-1, |queued| queued as i64);
-        let flags = match (self.queued.is_some(), listens) {
-            (true, true) => "xt",
-            (true, false) => "x",
-            (false, true) => "t",
-            (false, false) => "N",
-        };
-        let redirection = if listens { 0 } else { -1 };
+        let [channels, patterns, shards] = hears.subscriptions;
+        let flags =
+            [(hears.is_subscribed(), 'P'), (self.queued.is_some(), 'x'), (hears.tracks, 't')];
+        let mut flags: String = flags.iter().filter(|(is, _)| *is).map(|(_, flag)| flag).collect();
+        if flags.is_empty() {
+            flags.push('N');
+        }
+        let redirection = if hears.tracks { 0 } else { -1 };
         let Self { address, local_address, database, .. } = self;
         let command = self.command.unwrap_or("NULL");
         let watch = if profile.has(Feature::ListsWatches) {
@@ -108,8 +125,8 @@ impl Client {
         };
         let head = format!("id={id} addr={address} laddr={local_address} fd={} name=", id + 7);
         let middle = format!(
-            " age={age} idle={idle} flags={flags} db={database} sub=0 psub=0 ssub=0 multi={multi}\
-             {watch} qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=16384 rbp=16384 obl=0 \
+            " age={age} idle={idle} flags={flags} db={database} sub={channels} psub={patterns} \
+             ssub={shards} multi={multi}{watch} qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=16384 rbp=16384 obl=0 \
              oll=0 omem=0 tot-mem=22272 events=r cmd={command} user="
         );
         let mut line =

@@ -18,6 +18,8 @@ pub struct Session {
     user: Option<User>,
     transaction: Option<Transaction>,
     watched: Vec<WatchedKey>,
+    /// True if the connection is subscribed to a channel or a pattern.
+    is_subscribed: bool,
     /// The watches end as soon as the session next has access to the server.
     pub(crate) unwatches: bool,
     pub(crate) replies: Replies,
@@ -139,7 +141,7 @@ impl Session {
     /// Closes the connection: the server forgets its state.
     pub fn close(mut self, server: &mut Server) {
         self.unwatch(server);
-        server.master.tracked.close(self.id);
+        server.master.close(self.id);
         server.clients.remove(self.id);
     }
 
@@ -226,11 +228,22 @@ impl Session {
     pub(crate) fn reset(&mut self, server: &mut Server) {
         self.unwatch(server);
         server.master.tracked.stop(self.id);
+        server.master.subscribed.close(self.id);
         server.clients.of(self.id).name = SmallBytes::default();
         let addresses = [&mut self.address, &mut self.local_address].map(core::mem::take);
         let [address, local_address] = addresses;
         *self = Self::new(self.id).from(address).at(local_address);
         self.be_asked(server);
+    }
+
+    pub(crate) fn set_subscribed(&mut self, is_subscribed: bool) {
+        self.is_subscribed = is_subscribed;
+    }
+
+    /// Returns true if the connection may do nothing but receive messages: it is subscribed, and
+    /// in its version of the protocol messages look like replies.
+    pub(crate) fn is_subscriber(&self) -> bool {
+        self.is_subscribed && self.protocol == Protocol::Resp2
     }
 
     /// Begins a transaction; returns false if there already was one.

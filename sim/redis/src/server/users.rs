@@ -8,6 +8,10 @@ use crate::glob::matches;
 /// Returns the commands that a rule means (`get`, `client|id`, `@read`); `None` if there are none.
 type MeantBy<'a> = &'a dyn Fn(&[u8]) -> Option<Vec<&'static str>>;
 
+const AFTER_ALL_CHANNELS: &str = "Adding a pattern after the * pattern (or the 'allchannels' \
+    flag) is not valid and does not have any effect. Try 'resetchannels' to start with an empty \
+    list of channels";
+
 /// User of a connection that has not authenticated.
 const DEFAULT: &[u8] = b"default";
 
@@ -30,6 +34,8 @@ pub(crate) struct User {
     commands: BTreeMap<&'static str, bool>,
     /// Patterns of the keys that the user may use.
     patterns: Vec<SmallBytes>,
+    /// Patterns of the channels that the user may use.
+    channels: Vec<SmallBytes>,
 }
 
 impl Default for Users {
@@ -39,6 +45,7 @@ impl Default for Users {
             is_open: true,
             may_all: true,
             patterns: vec![SmallBytes::new(b"*")],
+            channels: vec![SmallBytes::new(b"*")],
             ..User::default()
         };
         Self { users: BTreeMap::from([(SmallBytes::new(DEFAULT), user)]) }
@@ -105,9 +112,14 @@ impl Users {
     }
 }
 
+fn has_all(patterns: &[SmallBytes]) -> bool {
+    patterns.iter().any(|it| **it == *b"*")
+}
+
 impl User {
     fn may_everything(&self) -> bool {
-        self.may_all && self.commands.is_empty() && self.patterns.iter().any(|it| **it == *b"*")
+        let may_all = self.may_all && self.commands.is_empty();
+        may_all && has_all(&self.patterns) && has_all(&self.channels)
     }
 
     /// Returns true if the user may use the command. A subcommand's name includes its command's.
@@ -119,6 +131,16 @@ impl User {
 
     pub(crate) fn may_touch(&self, key: &[u8]) -> bool {
         self.patterns.iter().any(|pattern| matches(pattern, key))
+    }
+
+    /// Returns true if the user may publish to the channel and subscribe to it.
+    pub(crate) fn may_hear(&self, channel: &[u8]) -> bool {
+        self.channels.iter().any(|pattern| matches(pattern, channel))
+    }
+
+    /// Returns true if the user may subscribe to the pattern, which must be one of the user's own.
+    pub(crate) fn may_hear_pattern(&self, pattern: &[u8]) -> bool {
+        has_all(&self.channels) || self.channels.iter().any(|own| **own == *pattern)
     }
 
     fn apply(&mut self, rule: &[u8], meant_by: MeantBy<'_>) -> Result<(), &'static str> {
@@ -136,12 +158,11 @@ impl User {
             }
             (b"allkeys", _) => self.patterns = vec![SmallBytes::new(b"*")],
             (b"resetkeys", _) => self.patterns.clear(),
-            // There is no publish/subscribe here, so channel rules have no effect.
-            (
-                b"allchannels" | b"resetchannels" | b"sanitize-payload" | b"skip-sanitize-payload",
-                _,
-            )
-            | (_, [b'&', ..]) => {}
+            (b"allchannels" | b"&*", _) => self.channels = vec![SmallBytes::new(b"*")],
+            (b"resetchannels", _) => self.channels.clear(),
+            (_, [b'&', ..]) if has_all(&self.channels) => return Err(AFTER_ALL_CHANNELS),
+            (_, [b'&', pattern @ ..]) => self.channels.push(SmallBytes::new(pattern)),
+            (b"sanitize-payload" | b"skip-sanitize-payload", _) => {}
             (b"allcommands" | b"+@all", _) => self.set_all(true),
             (b"nocommands" | b"-@all", _) => self.set_all(false),
             (b"reset", _) => *self = Self::default(),

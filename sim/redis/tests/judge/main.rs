@@ -18,6 +18,7 @@
 #![expect(clippy::disallowed_types, reason = "real servers are what is compared with")]
 
 mod bad_input;
+mod channels;
 mod commands;
 mod dice;
 mod expressions;
@@ -72,10 +73,11 @@ fn main() {
             (None, None) => Err("no such profile".into()),
         };
         trials.push(Trial::test(format!("transcript::{name}"), transcript));
-        let against: [(&str, Against); 3] = [
+        let against: [(&str, Against); 4] = [
             ("streams", streams),
             ("bad_input", bad_input::compare),
             ("endless", bad_input::endless),
+            ("channels", channels::compare),
         ];
         for (what, test) in against {
             let program = program.clone();

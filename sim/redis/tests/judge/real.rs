@@ -117,6 +117,19 @@ impl Connection {
         }
     }
 
+    /// Receives this number of bytes; fewer if the server sends no more.
+    pub(crate) fn receive_exactly(&mut self, length: usize) -> Vec<u8> {
+        let mut buffer = [0; 16 * 1_024];
+        while self.received.len() < length {
+            match self.stream.read(&mut buffer) {
+                Ok(0) | Err(_) => break,
+                Ok(length) => self.received.extend_from_slice(&buffer[..length]),
+            }
+        }
+        let length = length.min(self.received.len());
+        self.received.drain(..length).collect()
+    }
+
     /// Sends a request and waits for the reply.
     pub(crate) fn ask(&mut self, words: &[&str]) -> io::Result<Reply> {
         let mut request = format!("*{}\r\n", words.len());

@@ -113,6 +113,24 @@ impl Simulated {
         answers
     }
 
+    /// Takes the pushes to connection `at` since its last reply.
+    pub(crate) fn take_pushed(&mut self, at: usize) -> Vec<u8> {
+        std::mem::take(&mut self.states[0].pushed[at])
+    }
+
+    /// Takes the connections that the server has closed.
+    pub(crate) fn take_gone(&mut self) -> Vec<usize> {
+        let state = &mut self.states[0];
+        let killed = state.server.clients_mut().take_killed();
+        let is_gone = |session: &Option<Session>| {
+            session.as_ref().is_none_or(|session| killed.contains(&session.id()))
+        };
+        let places = 0..state.sessions.len();
+        let gone: Vec<usize> = places.filter(|&at| is_gone(&state.sessions[at])).collect();
+        gone.iter().for_each(|&at| drop(state.sessions[at].take()));
+        gone
+    }
+
     /// Compares the pushes that connection `at` received before its next reply.
     pub(crate) fn hear(&mut self, at: usize, real: &[u8]) -> Verdict {
         if !self.states.iter().any(|state| state.pushed[at] == real) {
@@ -268,10 +286,10 @@ impl State {
 
     fn push(&mut self) {
         for (id, message) in self.server.take_pushes() {
-            let is_meant =
-                |session: &Option<Session>| session.as_ref().is_some_and(|it| it.id() == id);
-            if let Some(at) = self.sessions.iter().position(is_meant) {
-                message.encode(Protocol::Resp3, &mut self.pushed[at]);
+            let places = self.sessions.iter().enumerate();
+            let mut meant = places.filter_map(|(at, it)| Some((at, it.as_ref()?)));
+            if let Some((at, session)) = meant.find(|(_, session)| session.id() == id) {
+                message.encode(session.protocol(), &mut self.pushed[at]);
             }
         }
     }

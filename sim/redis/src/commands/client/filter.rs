@@ -1,7 +1,7 @@
 //! Filters of `CLIENT KILL`.
 
 use super::super::{Call, Refusal, text};
-use super::kind;
+use super::{Kind, kind};
 use crate::commands::call::is;
 use crate::integer::parse_integer;
 use crate::profile::Feature;
@@ -16,7 +16,8 @@ pub(super) struct Filter<'a> {
     local_address: Option<&'a [u8]>,
     ids: Option<Vec<i64>>,
     user: Option<&'a [u8]>,
-    is_other_kind: bool,
+    /// The types that the connection must have, all of them.
+    pub(super) kinds: Vec<Kind>,
     pub(super) spares_self: bool,
     name: Option<&'a [u8]>,
     library: [Option<&'a [u8]>; 2],
@@ -43,7 +44,7 @@ impl<'a> Filter<'a> {
             if is(option, "ID") {
                 rest = filter.take_ids(call, value, after)?;
             } else if is(option, "TYPE") {
-                filter.is_other_kind |= !kind(value)?;
+                filter.kinds.push(kind(value)?);
             } else if is(option, "ADDR") {
                 filter.address = Some(value);
             } else if is(option, "LADDR") {
@@ -128,8 +129,7 @@ impl<'a> Filter<'a> {
         let (since_ns, seen_ns) = client.seen_ns.unwrap_or((wall_ns, wall_ns));
         let seconds = |from_ns: u64| wall_ns.saturating_sub(from_ns) / 1_000_000_000;
         let library = self.library.iter().zip(&client.library);
-        !self.is_other_kind
-            && self.ids.as_ref().is_none_or(|ids| ids.contains(&(id as i64)))
+        self.ids.as_ref().is_none_or(|ids| ids.contains(&(id as i64)))
             && self.address.is_none_or(|wanted| wanted == address)
             && self.local_address.is_none_or(|wanted| wanted == client.local_address.as_bytes())
             && self.user.is_none_or(|wanted| wanted == &*client.user)

@@ -154,6 +154,7 @@ impl Connection<'_> {
         if told.is_none() && self.touched.is_empty() {
             return None;
         }
+        let value = value.map(Value::last);
         let is_error = matches!(value, Some(Value::Error(_)));
         // A request queued by MULTI is recorded when EXEC executes it.
         if self.session.is_in_transaction() && self.touched.is_empty() && !is_error {
