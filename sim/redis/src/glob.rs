@@ -3,8 +3,13 @@
 /// Returns true if `pattern` describes `name`: `*` matches any bytes, `?` any byte, `[a-z]` one of
 /// a set, `[^a-z]` a byte outside the set, and `\` takes the next byte literally.
 ///
+/// The empty name is described by the empty pattern alone, as on real servers.
+///
 /// Backtracks to the most recent star only: the time is at most the product of both lengths.
 pub(crate) fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    if name.is_empty() {
+        return pattern.is_empty();
+    }
     let (mut pattern, mut name) = (pattern, name);
     let mut star: Option<(&[u8], &[u8])> = None;
     loop {
@@ -98,6 +103,8 @@ mod tests {
             (r"\*", "*", true),
             (r"\*", "a", false),
             ("a**", "a", true),
+            ("*", "", false),
+            ("", "", true),
         ];
         for (pattern, name, expected) in table {
             assert_eq!(matches(pattern.as_bytes(), name.as_bytes()), expected, "{pattern} {name}");

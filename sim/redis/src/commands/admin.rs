@@ -115,8 +115,10 @@ fn set_user(call: &mut Call<'_>) -> Outcome {
     let profile = call.server.profile();
     let meant_by = |subject: &[u8]| super::introspection::meant_by(subject, profile);
     match call.server.users_mut().set(name, rules, &meant_by) {
-        Ok(()) => {
-            close_forbidden(call, name);
+        Ok(loses_channels) => {
+            if loses_channels {
+                close_forbidden(call, name);
+            }
             Ok(Value::ok())
         }
         Err((rule, why)) => {

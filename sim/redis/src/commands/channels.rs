@@ -2,7 +2,8 @@
 
 use super::call::count;
 use super::{
-    Call, Channels, Keys, LOADING, MAY_REPLICATE, NO_SCRIPT, Outcome, STALE, SUBSCRIBER, Spec, text,
+    Call, Channels, Keys, LOADING, MAY_REPLICATE, NO_SCRIPT, Outcome, Refusal, STALE, SUBSCRIBER,
+    Spec, text,
 };
 use crate::glob::matches;
 use crate::resp::Value;
@@ -54,6 +55,10 @@ fn subscribe(call: &mut Call<'_>, kind: Kind) -> Outcome {
         Kind::Pattern => b"psubscribe",
         Kind::Shard => b"ssubscribe",
     };
+    // Real servers except the older commands from their rule about transactions.
+    if call.is_inner && kind == Kind::Shard {
+        return Err(Refusal::new("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client"));
+    }
     let id = call.session.id();
     let messages = call.arguments().iter().map(|name| {
         call.server.subscribed.subscribe(kind, id, name);

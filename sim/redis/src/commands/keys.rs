@@ -71,6 +71,11 @@ fn size(call: &mut Call<'_>) -> Outcome {
     Ok(count(database.map_or(0, Keyspace::len)))
 }
 
+/// Returns true if the pattern of `KEYS` or `SCAN` selects a key; `*` selects the empty name, too.
+fn is_meant(pattern: &[u8], key: &[u8]) -> bool {
+    pattern == b"*" || glob::matches(pattern, key)
+}
+
 /// Returns the names of the existing keys that match `pattern`.
 fn matching(call: &Call<'_>, pattern: &[u8]) -> Vec<Value> {
     let Some(database) = call.server.databases().get(call.session.database()) else {
@@ -78,7 +83,7 @@ fn matching(call: &Call<'_>, pattern: &[u8]) -> Vec<Value> {
     };
     let wall_ms = call.wall_ms();
     let there = database.iter().filter(|(_, entry)| !entry.is_expired(wall_ms));
-    let names = there.filter(|(key, _)| glob::matches(pattern, key));
+    let names = there.filter(|(key, _)| is_meant(pattern, key));
     names.map(|(key, _)| Value::Bulk(key.share())).collect()
 }
 
@@ -87,7 +92,7 @@ fn expire(call: &mut Call<'_>, pattern: &[u8]) {
     let Some(database) = call.server.databases().get(call.session.database()) else { return };
     let wall_ms = call.wall_ms();
     let over = database.iter().filter(|(_, entry)| entry.is_expired(wall_ms));
-    let names = over.map(|(key, _)| key).filter(|key| glob::matches(pattern, key));
+    let names = over.map(|(key, _)| key).filter(|key| is_meant(pattern, key));
     for name in names.cloned().collect::<Vec<SmallBytes>>() {
         call.exists(&name);
     }

@@ -71,7 +71,7 @@ impl Users {
     }
 
     /// Changes or creates a user (`ACL SETUSER`); applies all of the rules or none. `meant_by` returns
-    /// the names of the commands that a rule means.
+    /// the names of the commands that a rule means. Returns true if the user may have lost channels.
     ///
     /// # Errors
     ///
@@ -81,13 +81,15 @@ impl Users {
         name: &[u8],
         rules: &[&'a [u8]],
         meant_by: MeantBy<'_>,
-    ) -> Result<(), (&'a [u8], &'static str)> {
+    ) -> Result<bool, (&'a [u8], &'static str)> {
         let mut user = self.users.get(name).cloned().unwrap_or_default();
+        let had_channels = !user.channels.is_empty();
         for rule in rules {
             user.apply(rule, meant_by).map_err(|why| (*rule, why))?;
         }
+        let loses_channels = had_channels && !has_all(&user.channels);
         self.users.insert(SmallBytes::new(name), user);
-        Ok(())
+        Ok(loses_channels)
     }
 
     /// Removes a user other than the default one; returns true if the user existed.
@@ -130,12 +132,12 @@ impl User {
     }
 
     pub(crate) fn may_touch(&self, key: &[u8]) -> bool {
-        self.patterns.iter().any(|pattern| matches(pattern, key))
+        has_all(&self.patterns) || self.patterns.iter().any(|pattern| matches(pattern, key))
     }
 
     /// Returns true if the user may publish to the channel and subscribe to it.
     pub(crate) fn may_hear(&self, channel: &[u8]) -> bool {
-        self.channels.iter().any(|pattern| matches(pattern, channel))
+        has_all(&self.channels) || self.channels.iter().any(|pattern| matches(pattern, channel))
     }
 
     /// Returns true if the user may subscribe to the pattern, which must be one of the user's own.

@@ -147,6 +147,11 @@ fn subscriptions_are_possible_in_transactions_but_not_in_scripts() {
                     *3 $7 message $1 a $1 m :1 \
                     *3 $11 unsubscribe $1 a :1 *3 $11 unsubscribe $1 b :0 ";
     assert_eq!(bench.said(0, "EXEC"), expected);
+    for line in ["MULTI", "SSUBSCRIBE a"] {
+        bench.ask(line);
+    }
+    let refusal = "*1 -ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client ";
+    assert_eq!(bench.said(0, "EXEC"), refusal);
     let reply = bench.said(0, "EVAL \"return redis.call('subscribe','a')\" 0");
     assert!(reply.starts_with("-ERR This Redis command is not allowed from script"), "{reply}");
     let reply = bench.said(0, "EVAL_RO \"return redis.call('publish','a','m')\" 0");
@@ -257,6 +262,7 @@ fn channels_are_a_permission() {
              start with an empty list of channels",
         ),
         (0, "PSUBSCRIBE q", "*3 $10 psubscribe $1 q :2"),
+        (1, "PUBLISH q m", ":1"),
         (1, "ACL SETUSER u resetchannels &a*", "+OK"),
         (1, "PUBLISH q m", ":0"),
     ]);
