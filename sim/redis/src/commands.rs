@@ -13,6 +13,7 @@ mod facts;
 mod info;
 mod introspection;
 mod keys;
+mod notices;
 mod scripting;
 mod set;
 mod strings;

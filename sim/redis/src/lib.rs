@@ -7,6 +7,7 @@ mod commands;
 mod databases;
 mod disk;
 mod entry;
+mod events;
 mod glob;
 mod integer;
 mod keyspace;

@@ -1,8 +1,10 @@
 //! The stored data of one server: its keys, its disk, its replication stream.
 
+mod ends;
 mod listeners;
 mod role;
 
+use crate::events::Events;
 use crate::pushes::Pushes;
 use crate::subscribed::Subscribed;
 use crate::tracked::Tracked;
@@ -37,6 +39,8 @@ pub struct Master {
     pub(crate) tracked: Tracked,
     pub(crate) subscribed: Subscribed,
     pub(crate) pushes: Pushes,
+    /// Keyspace events that are published; a setting, which outlives the process.
+    pub(crate) events: Events,
     /// True while memory is full; the policy is `noeviction`.
     pub(crate) is_full: bool,
     run_id: [u8; 20],
@@ -71,6 +75,7 @@ impl Master {
             tracked: Tracked::default(),
             subscribed: Subscribed::default(),
             pushes: Pushes::default(),
+            events: Events::default(),
             is_full: false,
             run_id,
             history: run_id,
@@ -92,6 +97,7 @@ impl Master {
         self.stream.reset(false);
         self.watched.clear();
         self.forget_listeners();
+        self.events = Events::default();
         self.is_full = false;
         self.run_id = run_id;
         (self.history, self.is_promoted, self.is_replica) = (run_id, false, false);
@@ -227,61 +233,6 @@ impl Master {
         executed
     }
 
-    /// Runs the active expiry cycle: deletes every key that is due at `wall_ms`.
-    pub fn expire_active(&mut self, wall_ms: u64, mut ended: impl FnMut(Ended)) {
-        assert!(self.is_running, "a dead process expires nothing");
-        let Self { databases, disk, stream, watched, tracked, pushes, .. } = self;
-        for keyspace in databases.each() {
-            keyspace.expire_active(wall_ms, |key| {
-                gone(&key, disk, stream, watched);
-                tracked.note(&key.key, pushes);
-                ended(key);
-            });
-        }
-    }
-
-    /// Returns the earliest instant at which the active expiry cycle has a key to delete, over all
-    /// databases.
-    #[must_use]
-    pub fn next_expiry(&self) -> Option<u64> {
-        let numbers = 0..self.databases.len();
-        numbers.filter_map(|number| self.databases.get(number)?.next_expiry()).min()
-    }
-
-    /// Evicts `key` because memory ran short.
-    pub fn evict(&mut self, key: &[u8]) -> Option<Ended> {
-        let ended = self.databases.at(0).evict(key)?;
-        self.note(0, key);
-        Some(ended)
-    }
-
-    /// Deletes `key` on behalf of an operator (`DEL`).
-    pub fn delete(&mut self, key: &[u8]) -> Option<Ended> {
-        let ended = self.databases.at(0).delete_by_operator(key)?;
-        self.note(0, key);
-        Some(ended)
-    }
-
-    /// Empties all databases on behalf of an operator (`FLUSHALL`).
-    pub fn flush(&mut self, mut ended: impl FnMut(Ended)) {
-        (0..self.databases.len()).for_each(|database| self.empty(database, &mut ended));
-        self.tracked.empty(&mut self.pushes);
-    }
-
-    /// Empties one database on behalf of an operator (`FLUSHDB`).
-    pub fn flush_database(&mut self, database: u8, ended: impl FnMut(Ended)) {
-        self.empty(database, ended);
-        self.tracked.empty(&mut self.pushes);
-    }
-
-    fn empty(&mut self, database: u8, mut ended: impl FnMut(Ended)) {
-        let Self { databases, disk, stream, watched, .. } = self;
-        databases.at(database).flush(|key| {
-            gone(&key, disk, stream, watched);
-            ended(key);
-        });
-    }
-
     /// Exchanges the contents of two databases at `wall_ms` (`SWAPDB`).
     pub fn swap_databases(&mut self, one: u8, other: u8, wall_ms: u64) {
         if one == other {
@@ -384,13 +335,6 @@ impl Master {
         self.incarnation += 1;
         self.is_running = true;
     }
-}
-
-/// Records the deletion of a key on disk, in the replication stream and for WATCH.
-fn gone(ended: &Ended, disk: &mut Disk, stream: &mut Stream, watched: &mut Watched) {
-    disk.record(ended.database, &ended.key, None);
-    stream.record(ended.database, &ended.key, None);
-    watched.note(ended.database, &ended.key, false);
 }
 
 #[cfg(test)]

@@ -32,6 +32,7 @@ pub use statistics::{Calls, Statistics};
 pub use unknown::UnknownCommand;
 pub use users::Users;
 
+use crate::events::Events;
 use crate::profile::Profile;
 use crate::resp::Value;
 use crate::script::{self, Sha};
@@ -221,6 +222,9 @@ impl Server {
             "maxmemory" => self.memory_max = value.parse().unwrap_or(0),
             "tracking-table-max-keys" => {
                 self.master.tracked.set_keys_max(value.parse().unwrap_or(usize::MAX));
+            }
+            "notify-keyspace-events" => {
+                self.master.events = Events::parse(&value).unwrap_or_default();
             }
             "requirepass" => self.users.set_password(value.as_bytes()),
             _ => {}

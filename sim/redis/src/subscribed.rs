@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::events::{Event, Events};
 use crate::glob::matches;
 use crate::pushes::{Message, Pushes, Source};
 use crate::{SmallBytes, trees};
@@ -122,6 +123,23 @@ impl Subscribed {
             }
         }
         count
+    }
+
+    /// Publishes a keyspace event in the forms that the configuration names, if it names its class.
+    /// Costs nothing without subscribers.
+    pub(super) fn notify(&self, events: Events, event: Event<'_>, pushes: &mut Pushes) {
+        if self.is_empty() || events.is_off() || !events.has(event.class) {
+            return;
+        }
+        let Event { name, database, key, .. } = event;
+        if events.by_key() {
+            let channel = [format!("__keyspace@{database}__:").as_bytes(), key].concat();
+            self.publish(false, &channel, name.as_bytes(), pushes);
+        }
+        if events.by_event() {
+            let channel = format!("__keyevent@{database}__:{name}");
+            self.publish(false, channel.as_bytes(), key, pushes);
+        }
     }
 
     /// Forgets everything: a new process starts.

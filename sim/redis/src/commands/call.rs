@@ -57,6 +57,9 @@ impl<'a> Call<'a> {
     pub(super) fn on_in(&mut self, database: u8, key: &[u8], command: KeyCommand<'_>) -> Reply {
         let (wall_ms, writer) = (self.wall_ms(), self.turn.writer);
         let executed = self.server.execute_in(database, key, command, wall_ms, writer);
+        if self.server.has_events() {
+            self.notice(database, key, command, &executed);
+        }
         let reply = executed.reply.clone();
         let entry = || self.server.databases().get(database)?.stored(key);
         let is_set = executed.effect.change == Change::Set;

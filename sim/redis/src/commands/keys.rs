@@ -214,8 +214,10 @@ fn move_key(call: &mut Call<'_>) -> Outcome {
     if call.on_in(to, key, KeyCommand::Exists) == Reply::Integer(1) {
         return Ok(Value::Integer(0));
     }
+    // In this order the keyspace events come.
+    call.on(key, KeyCommand::Del);
     put(call, to, key, entry);
-    call.answer(key, KeyCommand::Del)
+    Ok(Value::Integer(1))
 }
 
 fn copy(call: &mut Call<'_>) -> Outcome {

@@ -1,6 +1,7 @@
 //! Connections to which a server sends messages that they did not request.
 
 use super::Master;
+use crate::events::Event;
 
 impl Master {
     /// Begins the execution of a request of `connection`.
@@ -17,6 +18,16 @@ impl Master {
     /// name has changed in another database, and servers register keys by name alone.
     pub fn change_elsewhere(&mut self, key: &[u8]) {
         self.tracked.note(key, &mut self.pushes);
+    }
+
+    /// Returns true if keyspace events are sent and anybody may hear them.
+    pub(crate) fn has_events(&self) -> bool {
+        !self.subscribed.is_empty() && !self.events.is_off()
+    }
+
+    /// Publishes a keyspace event if the configuration names its class.
+    pub(crate) fn notify(&mut self, event: Event<'_>) {
+        self.subscribed.notify(self.events, event, &mut self.pushes);
     }
 
     /// Forgets a closed connection: nothing more is pushed to it.

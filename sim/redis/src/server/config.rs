@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::Persistence;
+use crate::events::Events;
 use crate::glob::matches;
 
 /// The parameters of a server by name. A parameter may also have an older name.
@@ -28,6 +29,8 @@ enum Kind {
     Word(&'static [&'static str]),
     /// Snapshot points: pairs of seconds and number of changes.
     Save,
+    /// Classes and forms of keyspace events.
+    Events,
     /// Any text.
     Text,
     /// Set at the start only.
@@ -102,7 +105,7 @@ const PARAMETERS: &[Parameter] = &[
     renamed("min-replicas-max-lag", "min-slaves-max-lag", Kind::Number(0, INT_MAX), "10"),
     renamed("min-replicas-to-write", "min-slaves-to-write", Kind::Number(0, INT_MAX), "0"),
     parameter("no-appendfsync-on-rewrite", Kind::Flag, "no"),
-    parameter("notify-keyspace-events", Kind::Text, ""),
+    parameter("notify-keyspace-events", Kind::Events, ""),
     parameter("port", Kind::Fixed, "6379"),
     parameter("proto-max-bulk-len", Kind::Memory, "536870912"),
     parameter("protected-mode", Kind::Flag, "yes"),
@@ -230,6 +233,11 @@ impl Kind {
     fn parse(self, value: String) -> Result<String, String> {
         match self {
             Self::Text => Ok(value),
+            Self::Events => {
+                let events = Events::parse(&value).map(Events::text);
+                let letters = "Ag$lshzxeKEtmdn";
+                events.ok_or_else(|| format!("Invalid event class character. Use '{letters}'."))
+            }
             Self::Fixed => Err(String::from("can't set immutable config")),
             Self::Flag => {
                 let lower = value.to_ascii_lowercase();

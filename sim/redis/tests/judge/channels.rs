@@ -118,8 +118,7 @@ impl<'a> Pair<'a> {
             Some(alone) => vec![forms[alone].clone()],
             None => forms,
         };
-        // Redis 7.0.15 dies if a connection takes its own channels away.
-        if forms[0].name().0 == b"ACL" {
+        if requests::is_operators(&forms[0]) {
             at = CONNECTIONS;
         }
         self.exchange(at, &forms)?;

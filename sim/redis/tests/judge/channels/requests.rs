@@ -20,7 +20,7 @@ const PATTERNS: [&str; 7] =
     ["wake:*", "wake:[ab]", "*", "nothing?", "__key*__:*", "__keyspace@?__:a", "wake:a"];
 const KEYS: [&str; 3] = ["a", "b", "c"];
 
-const KINDS: [(usize, Make); 19] = [
+const KINDS: [(usize, Make); 21] = [
     (14, |dice| several(dice, "SUBSCRIBE", &CHANNELS)),
     (8, |dice| several(dice, "PSUBSCRIBE", &PATTERNS)),
     (6, |dice| several(dice, "SSUBSCRIBE", &CHANNELS)),
@@ -30,7 +30,7 @@ const KINDS: [(usize, Make); 19] = [
     (30, publish),
     (6, |dice| several(dice, "PING", &["hello", ""])),
     (6, shown),
-    (6, |dice| version(dice)),
+    (14, version),
     (6, |dice| one(dice, "RESET")),
     (10, |dice| one(dice, "MULTI")),
     (12, |dice| one(dice, "EXEC")),
@@ -38,6 +38,8 @@ const KINDS: [(usize, Make); 19] = [
     (10, script),
     (30, keyed),
     (8, settings),
+    (14, operator),
+    (3, rights),
     (6, tracking),
     (3, |dice| one(dice, "QUIT")),
 ];
@@ -48,10 +50,53 @@ pub(super) fn draw(dice: &mut Dice) -> Form {
     Form::Array(make(dice))
 }
 
+/// Draws a request of the operator, who is not subscribed to anything. Redis 7.0.15 dies if a
+/// connection takes its own channels away; and some commands reply to their own connection before
+/// they publish an event.
+fn operator(dice: &mut Dice) -> Vec<Word> {
+    let key = dice.pick(&KEYS);
+    let words: &[&str] = match dice.below(14) {
+        0 => &["CONFIG", "SET", "notify-keyspace-events", ""],
+        1..=3 => &["CONFIG", "SET", "notify-keyspace-events", "KEA"],
+        4 => &["CONFIG", "SET", "notify-keyspace-events", "Kg"],
+        5 => &["CONFIG", "SET", "notify-keyspace-events", "E$x"],
+        6 => &["CONFIG", "GET", "notify-keyspace-events"],
+        7 => &["CONFIG", "SET", "notify-keyspace-events", "Kq"],
+        8 => &["EXPIRE", key, "100"],
+        9 => &["GETSET", key, "m"],
+        10 => &["SET", key, "m", "GET", "EX", "100"],
+        11 => &["GETDEL", key],
+        12 => &["GETEX", key, "EX", "100"],
+        _ => &["GETEX", key, "PERSIST"],
+    };
+    phrase(dice, words)
+}
+
+/// Draws a request of the operator about the user `judge`.
+fn rights(dice: &mut Dice) -> Vec<Word> {
+    match dice.below(4) {
+        0 => phrase(dice, &["ACL", "SETUSER", "judge", "resetchannels", "&wake:*", "&__key*"]),
+        _ => {
+            let rule = dice.pick(&["&wake:a", "&other", "allchannels", "resetchannels", "&*"]);
+            phrase(dice, &["ACL", "SETUSER", "judge", rule])
+        }
+    }
+}
+
+/// Returns true for a request of the operator.
+pub(super) fn is_operators(form: &Form) -> bool {
+    let name = form.name().0;
+    let names = ["ACL", "CONFIG", "EXPIRE", "GETDEL", "GETEX", "GETSET"];
+    let shows = matches!(form, Form::Array(words) if words.len() > 3)
+        && name == b"SET"
+        && form.told().contains("\"GET\"");
+    shows || names.iter().any(|it| it.as_bytes() == name)
+}
+
 /// Returns true for a request that must be sent alone: it may close a connection, and what the
 /// requests sent with it cause may be lost.
 pub(super) fn is_alone(form: &Form) -> bool {
-    matches!(form.name().0.as_slice(), b"QUIT" | b"ACL" | b"CLIENT")
+    is_operators(form) || matches!(form.name().0.as_slice(), b"QUIT" | b"CLIENT")
 }
 
 fn phrase(dice: &mut Dice, words: &[&str]) -> Vec<Word> {
@@ -103,7 +148,7 @@ fn shown(dice: &mut Dice) -> Vec<Word> {
 }
 
 fn version(dice: &mut Dice) -> Vec<Word> {
-    let version = dice.pick(&["3", "3", "2"]);
+    let version = dice.pick(&["3", "3", "3", "2"]);
     phrase(dice, &["HELLO", version])
 }
 
@@ -127,31 +172,38 @@ fn script(dice: &mut Dice) -> Vec<Word> {
 
 fn keyed(dice: &mut Dice) -> Vec<Word> {
     let (key, other) = (dice.pick(&KEYS), dice.pick(&KEYS));
-    let words: &[&str] = match dice.below(8) {
+    let words: &[&str] = match dice.below(20) {
         0 => &["SET", key, "m"],
         1 => &["SET", key, "m", "NX", "PX", "100000"],
         2 => &["DEL", key, other],
         3 => &["GET", key],
         4 => &["SET", key, "7", "XX"],
-        _ => return phrase(dice, &["GET", other]),
+        5 => &["INCR", key],
+        6 => &["DECRBY", key, "3"],
+        7 => &["APPEND", key, "1"],
+        8 => &["MSET", key, "1", other, "2"],
+        9 => &["RENAME", key, other],
+        10 => &["COPY", key, other, "REPLACE"],
+        11 => &["MOVE", key, "1"],
+        12 => &["PERSIST", key],
+        13 => &["SETEX", key, "100", "1"],
+        14 => &["SETNX", key, "m"],
+        15 => &["MSETNX", key, "1", other, "2"],
+        // Gone when the next command looks.
+        16 => &["SET", key, "1", "PXAT", "5"],
+        17 => &["PEXPIREAT", key, "5"],
+        18 => &["FLUSHALL"],
+        _ => &["GET", other],
     };
     phrase(dice, words)
 }
 
 fn settings(dice: &mut Dice) -> Vec<Word> {
-    match dice.below(6) {
-        0 | 1 => {
-            let user = dice.pick(&["judge", "judge", "default"]);
-            phrase(dice, &["AUTH", user, "x"])
-        }
-        2 => {
-            let rule = dice.pick(&["&wake:a", "&other", "allchannels", "resetchannels", "&*"]);
-            phrase(dice, &["ACL", "SETUSER", "judge", rule])
-        }
-        3 => phrase(dice, &["ACL", "SETUSER", "judge", "resetchannels", "&wake:*", "&__key*"]),
-        4 => phrase(dice, &["CLIENT", "KILL", "TYPE", "pubsub"]),
-        _ => phrase(dice, &["PUBSUB", "NUMPAT"]),
+    if dice.once_in(4) {
+        return phrase(dice, &["CLIENT", "KILL", "TYPE", "pubsub"]);
     }
+    let user = dice.pick(&["judge", "judge", "default"]);
+    phrase(dice, &["AUTH", user, "x"])
 }
 
 fn tracking(dice: &mut Dice) -> Vec<Word> {
