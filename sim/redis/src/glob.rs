@@ -86,7 +86,6 @@ mod tests {
     #[test]
     fn patterns_describe_names() {
         let table = [
-            ("*", "", true),
             ("", "", true),
             ("", "a", false),
             ("a*c", "abbc", true),

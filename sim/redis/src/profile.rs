@@ -57,9 +57,9 @@ pub enum Feature {
     ListsWatches,
     /// The error for an unknown subcommand in a script names the subcommand.
     NamesSubcommandsInScripts,
-    /// A publication of a connection to itself comes after the reply to the request, and after the
-    /// other pushes that the request caused. Without this feature, it comes before the reply; in a
-    /// transaction, before the reply of the command that published it.
+    /// A message that a request causes for its own connection comes after the reply, and after the
+    /// invalidations of keys that the connection tracks. Without this feature, it comes before the
+    /// reply; in a transaction, before the reply of the command that caused it.
     OwnMessagesLast,
     /// While out of memory, MULTI queues only commands that allocate nothing.
     QueuesWhenFull,

@@ -4,7 +4,11 @@ use crate::SmallBytes;
 
 /// The messages of one process that its transport has not taken yet, in the order of their causes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Pushes(Vec<Push>);
+pub(super) struct Pushes {
+    queue: Vec<Push>,
+    /// Messages that join the queue when the execution of the request ends.
+    deferred: Vec<Push>,
+}
 
 /// A message for one connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +19,8 @@ pub(super) struct Push {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Message {
-    /// A key has changed; `None`: all keys.
+    /// A key has changed; `None`: all keys. The connection is the one that tracks keys, even if it
+    /// redirects its messages.
     Invalidated(Option<SmallBytes>),
     /// A message of a channel.
     Published { source: Source, channel: SmallBytes, payload: SmallBytes },
@@ -32,42 +37,51 @@ pub(super) enum Source {
 
 impl Pushes {
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.queue.is_empty()
     }
 
     pub(super) fn add(&mut self, connection: u64, message: Message) {
-        self.0.push(Push { connection, message });
+        self.queue.push(Push { connection, message });
+    }
+
+    /// Adds a message behind those that the execution of the request is going to add.
+    pub(super) fn add_last(&mut self, connection: u64, message: Message) {
+        self.deferred.push(Push { connection, message });
+    }
+
+    /// Ends the execution of a request.
+    pub(super) fn end_request(&mut self) {
+        self.queue.append(&mut self.deferred);
     }
 
     /// Takes all messages, in order.
     pub(super) fn take(&mut self) -> Vec<Push> {
-        core::mem::take(&mut self.0)
+        core::mem::take(&mut self.queue)
     }
 
-    /// Takes the publications for one connection, in order.
-    pub(super) fn take_published(&mut self, connection: u64) -> Vec<Push> {
-        let is_meant = |push: &Push| {
-            push.connection == connection && matches!(push.message, Message::Published { .. })
-        };
-        if !self.0.iter().any(is_meant) {
+    /// Takes the messages that `is_meant` selects, in order.
+    pub(super) fn take_some(&mut self, is_meant: impl Fn(&Push) -> bool) -> Vec<Push> {
+        if !self.queue.iter().any(&is_meant) {
             return Vec::new();
         }
         let (meant, rest) = self.take().into_iter().partition(is_meant);
-        self.0 = rest;
+        self.queue = rest;
         meant
     }
 
     /// Appends messages that were taken before.
     pub(super) fn put_back(&mut self, mut pushes: Vec<Push>) {
-        self.0.append(&mut pushes);
+        self.queue.append(&mut pushes);
     }
 
     /// Drops the messages for a closed connection.
     pub(super) fn close(&mut self, connection: u64) {
-        self.0.retain(|push| push.connection != connection);
+        self.queue.retain(|push| push.connection != connection);
+        self.deferred.retain(|push| push.connection != connection);
     }
 
     pub(super) fn clear(&mut self) {
-        self.0.clear();
+        self.queue.clear();
+        self.deferred.clear();
     }
 }

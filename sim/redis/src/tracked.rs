@@ -42,6 +42,10 @@ pub(super) struct Listener {
     pub(super) noloop: bool,
     /// True if `CLIENT CACHING` reverses the mode for the next command.
     pub(super) is_reversed: bool,
+    /// The connection that gets the invalidations instead.
+    pub(super) redirect: Option<u64>,
+    /// True if that connection had ended when there was an invalidation for it.
+    pub(super) is_broken: bool,
 }
 
 /// Commands whose reads are registered.
@@ -58,9 +62,15 @@ pub(super) enum Mode {
 
 impl Tracked {
     /// Makes `connection` listen with these options. A reversal stays in force.
-    pub(super) fn listen(&mut self, connection: u64, mode: Mode, noloop: bool) {
+    pub(super) fn listen(
+        &mut self,
+        connection: u64,
+        (mode, noloop): (Mode, bool),
+        redirect: Option<u64>,
+    ) {
         let listener = self.listeners.entry(connection).or_default();
-        (listener.mode, listener.noloop) = (mode, noloop);
+        let is_reversed = listener.is_reversed;
+        *listener = Listener { mode, noloop, is_reversed, redirect, is_broken: false };
     }
 
     /// Stops listening. Keys that the connection has read stay registered.
@@ -133,15 +143,32 @@ impl Tracked {
         for connection in self.readers.remove(key).into_iter().flatten() {
             let Some(listener) = self.listeners.get(&connection) else { continue };
             if !(listener.noloop && self.current == Some(connection)) {
-                pushes.add(connection, Message::Invalidated(Some(SmallBytes::new(key))));
+                self.push(connection, Some(SmallBytes::new(key)), pushes);
             }
+        }
+    }
+
+    /// Pushes an invalidation. One by the connection itself comes after everything else that the
+    /// request causes.
+    fn push(&self, connection: u64, key: Option<SmallBytes>, pushes: &mut Pushes) {
+        let message = Message::Invalidated(key);
+        match self.current == Some(connection) {
+            true => pushes.add_last(connection, message),
+            false => pushes.add(connection, message),
+        }
+    }
+
+    /// Records that the connection to which `connection` redirects has ended.
+    pub(super) fn set_broken(&mut self, connection: u64) {
+        if let Some(listener) = self.listeners.get_mut(&connection) {
+            listener.is_broken = true;
         }
     }
 
     /// Pushes the removal of all keys to every listening connection, whatever it has read.
     pub(super) fn empty(&mut self, pushes: &mut Pushes) {
         for &connection in self.listeners.keys() {
-            pushes.add(connection, Message::Invalidated(None));
+            self.push(connection, None, pushes);
         }
         self.readers.clear();
     }
@@ -169,7 +196,7 @@ mod tests {
 
     fn listening(connection: u64, mode: Mode, noloop: bool) -> Tracked {
         let mut tracked = Tracked::default();
-        tracked.listen(connection, mode, noloop);
+        tracked.listen(connection, (mode, noloop), None);
         tracked
     }
 
@@ -240,12 +267,13 @@ mod tests {
     fn emptied_data_set_is_pushed_to_all_and_clears_the_table() {
         let mut tracked = listening(1, Mode::OptIn, true);
         let mut pushes = Pushes::default();
-        tracked.listen(2, Mode::All, false);
+        tracked.listen(2, (Mode::All, false), None);
         read(&mut tracked, 2, b"k");
         tracked.begin(1, &mut pushes);
         tracked.empty(&mut pushes);
         tracked.note(b"k", &mut pushes);
-        assert_eq!(pushed(&mut pushes), [(1, None), (2, None)]);
+        pushes.end_request();
+        assert_eq!(pushed(&mut pushes), [(2, None), (1, None)]);
     }
 
     #[test]
@@ -254,7 +282,7 @@ mod tests {
         let mut pushes = Pushes::default();
         read(&mut tracked, 1, b"k");
         tracked.stop(1);
-        tracked.listen(1, Mode::All, false);
+        tracked.listen(1, (Mode::All, false), None);
         tracked.note(b"k", &mut pushes);
         assert_eq!(pushed(&mut pushes), [(1, Some(b"k".to_vec()))]);
     }

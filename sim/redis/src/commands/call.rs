@@ -56,9 +56,13 @@ impl<'a> Call<'a> {
     /// Executes `command` on a key of any database and records its effects.
     pub(super) fn on_in(&mut self, database: u8, key: &[u8], command: KeyCommand<'_>) -> Reply {
         let (wall_ms, writer) = (self.wall_ms(), self.turn.writer);
+        let has_events = self.server.has_events();
+        if has_events {
+            self.notice_expiry(database, key);
+        }
         let executed = self.server.execute_in(database, key, command, wall_ms, writer);
-        if self.server.has_events() {
-            self.notice(database, key, command, &executed);
+        if has_events {
+            self.notice(database, key, command, executed.effect.change);
         }
         let reply = executed.reply.clone();
         let entry = || self.server.databases().get(database)?.stored(key);

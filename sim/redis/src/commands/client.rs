@@ -107,8 +107,8 @@ fn show_itself(call: &mut Call<'_>) {
 }
 
 fn hears(server: &Server, id: u64) -> Hears {
-    let tracks = server.tracked.listener(id).is_some();
-    Hears { tracks, subscriptions: server.subscribed.counts(id) }
+    let tracking = server.tracked.listener(id);
+    Hears { tracking, subscriptions: server.subscribed.counts(id) }
 }
 
 fn line(call: &Call<'_>, id: u64) -> Vec<u8> {

@@ -148,6 +148,8 @@ fn hello(call: &mut Call<'_>) -> Outcome {
     }
     if let Some(protocol) = protocol {
         call.session.speak(protocol);
+        // Messages that the rest of a transaction causes need it at once.
+        call.server.clients_mut().of(call.session.id()).protocol = protocol;
     }
     Ok(introduction(call))
 }

@@ -2,26 +2,47 @@
 
 use super::Call;
 use crate::events::{Class, Event};
-use crate::{Change, Executed, KeyCommand, SetExpiry};
+use crate::{Change, KeyCommand, SetExpiry};
 
 impl Call<'_> {
-    /// Publishes the events of one step of the command.
+    /// Publishes the end of a key that the next step of the command will find expired. Only then the
+    /// key's readers learn that it has changed.
+    pub(super) fn notice_expiry(&mut self, database: u8, key: &[u8]) {
+        let wall_ms = self.wall_ms();
+        let stored = self.server.databases().get(database).and_then(|keys| keys.stored(key));
+        if stored.is_some_and(|entry| entry.is_expired(wall_ms)) {
+            let (class, name) = (Class::Expired, "expired");
+            self.server.notify(Event { class, name, database, key });
+        }
+    }
+
+    /// Publishes the change by one step of the command.
     pub(super) fn notice(
         &mut self,
         database: u8,
         key: &[u8],
         command: KeyCommand<'_>,
-        executed: &Executed,
+        change: Change,
     ) {
+        let left = match self.name {
+            "move" => Some("move_from"),
+            "rename" | "renamenx" => Some("rename_from"),
+            _ => None,
+        };
+        // Told together with the event of the new name.
+        if let (Change::Deleted, Some(_)) = (change, left) {
+            return;
+        }
+        if let (Change::Set, Some(name)) = (change, left) {
+            let (class, database, key) = (Class::Generic, self.session.database(), self.words[1]);
+            self.server.notify(Event { class, name, database, key });
+        }
         let mut notify = |class, name| {
             self.server.notify(Event { class, name, database, key });
         };
-        if executed.expired.is_some() {
-            notify(Class::Expired, "expired");
-        }
-        let (class, name) = match executed.effect.change {
+        let (class, name) = match change {
             Change::Nothing => return,
-            Change::Deleted => (Class::Generic, deletion(self.name)),
+            Change::Deleted => (Class::Generic, "del"),
             Change::Retimed => match command {
                 KeyCommand::CompareAndRetime { .. } => (Class::String, "set"),
                 KeyCommand::Persist => (Class::Generic, "persist"),
@@ -38,15 +59,6 @@ impl Call<'_> {
         if expires {
             notify(Class::Generic, "expire");
         }
-    }
-}
-
-/// Returns the event of a key that the command `name` deletes.
-fn deletion(name: &str) -> &'static str {
-    match name {
-        "move" => "move_from",
-        "rename" | "renamenx" => "rename_from",
-        _ => "del",
     }
 }
 

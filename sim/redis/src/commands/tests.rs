@@ -1,6 +1,7 @@
 //! Requests and the exact bytes of their replies.
 
 mod channels;
+mod events;
 mod introspection;
 mod nonsense;
 mod profiles;

@@ -14,10 +14,10 @@ impl Master {
         for keyspace in databases.each() {
             keyspace.expire_active(wall_ms, |key| {
                 gone(&key, disk, stream, watched);
-                tracked.note(&key.key, pushes);
                 let (class, name) = (Class::Expired, "expired");
                 let event = Event { class, name, database: key.database, key: &key.key };
                 subscribed.notify(*events, event, pushes);
+                tracked.note(&key.key, pushes);
                 ended(key);
             });
         }

@@ -6,6 +6,7 @@ use crate::SmallBytes;
 use crate::bytes::until_zero;
 use crate::profile::{Feature, Profile};
 use crate::resp::Protocol;
+use crate::tracked::Listener;
 
 /// Connections that have sent at least one command.
 #[derive(Clone, Debug, Default)]
@@ -40,13 +41,19 @@ pub(crate) struct Client {
 /// The pushes that a connection wants.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Hears {
-    /// True if the connection tracks keys.
-    pub(crate) tracks: bool,
+    /// How the connection tracks keys, if it does.
+    pub(crate) tracking: Option<Listener>,
     /// Numbers of channels, patterns and shard channels.
     pub(crate) subscriptions: [usize; 3],
 }
 
 impl Hears {
+    /// Returns the connection to which invalidations are redirected: 0 for none, −1 without tracking.
+    pub(crate) fn redirection(&self) -> i64 {
+        let Some(listener) = self.tracking else { return -1 };
+        listener.redirect.map_or(0, |id| i64::try_from(id).unwrap_or(i64::MAX))
+    }
+
     /// Returns true if the connection is of the type PUBSUB.
     pub(crate) fn is_subscribed(&self) -> bool {
         self.subscriptions != [0; 3]
@@ -109,13 +116,17 @@ impl Client {
         let version = if self.protocol == Protocol::Resp3 { 3 } else { 2 };
         let multi = self.queued.map_or(-1, |queued| queued as i64);
         let [channels, patterns, shards] = hears.subscriptions;
-        let flags =
-            [(hears.is_subscribed(), 'P'), (self.queued.is_some(), 'x'), (hears.tracks, 't')];
+        let flags = [
+            (hears.is_subscribed(), 'P'),
+            (self.queued.is_some(), 'x'),
+            (hears.tracking.is_some(), 't'),
+            (hears.tracking.is_some_and(|it| it.is_broken), 'R'),
+        ];
         let mut flags: String = flags.iter().filter(|(is, _)| *is).map(|(_, flag)| flag).collect();
         if flags.is_empty() {
             flags.push('N');
         }
-        let redirection = if hears.tracks { 0 } else { -1 };
+        let redirection = hears.redirection();
         let Self { address, local_address, database, .. } = self;
         let command = self.command.unwrap_or("NULL");
         let watch = if profile.has(Feature::ListsWatches) {
@@ -126,8 +137,8 @@ impl Client {
         let head = format!("id={id} addr={address} laddr={local_address} fd={} name=", id + 7);
         let middle = format!(
             " age={age} idle={idle} flags={flags} db={database} sub={channels} psub={patterns} \
-             ssub={shards} multi={multi}{watch} qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=16384 rbp=16384 obl=0 \
-             oll=0 omem=0 tot-mem=22272 events=r cmd={command} user="
+             ssub={shards} multi={multi}{watch} qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=16384 \
+             rbp=16384 obl=0 oll=0 omem=0 tot-mem=22272 events=r cmd={command} user="
         );
         let mut line =
             [head.as_bytes(), until_zero(&self.name), middle.as_bytes(), &self.user].concat();

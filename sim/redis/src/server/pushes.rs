@@ -4,6 +4,11 @@ use super::Server;
 use crate::profile::Feature;
 use crate::pushes::{Message, Push, Source};
 use crate::resp::{Protocol, Value};
+use crate::{Master, SmallBytes};
+
+/// Channel of the invalidations for a connection of version 2. Real servers do not look whether the
+/// connection is subscribed to this one.
+const INVALIDATIONS: &[u8] = b"__redis__:invalidate";
 
 impl Server {
     /// Takes the pending messages, each with the number of its connection. A transport calls this
@@ -12,52 +17,92 @@ impl Server {
     #[must_use]
     pub fn take_pushes(&mut self) -> Vec<(u64, Value)> {
         let pushes = self.master.pushes.take().into_iter();
-        let heard = pushes.filter_map(|push| {
-            let protocol = self.clients.get(push.connection)?.protocol;
-            // RESP2 has no invalidation on the same connection; real servers drop it.
-            let is_lost = matches!(push.message, Message::Invalidated(_));
-            let is_lost = is_lost && protocol == Protocol::Resp2;
-            (!is_lost).then(|| (push.connection, value_of(push)))
-        });
-        heard.collect()
+        pushes.filter_map(|push| self.addressed(push)).collect()
     }
 
-    /// Takes the publications that a request of `connection` has sent to this connection itself, if
+    /// Returns the connection that gets a message, and the message in its form.
+    fn addressed(&mut self, push: Push) -> Option<(u64, Value)> {
+        let own = self.clients.get(push.connection)?.protocol;
+        let key = match push.message {
+            Message::Published { source, channel, payload } => {
+                return Some((push.connection, publication(source, channel, payload)));
+            }
+            Message::Invalidated(key) => key,
+        };
+        // Real servers send a null in the version of the connection that tracks keys.
+        let keys = match key {
+            Some(key) => Value::Array(vec![Value::Bulk(key.share())]),
+            None => Value::In(own, Box::new(Value::Null)),
+        };
+        let listener = self.master.tracked.listener(push.connection);
+        let Some(target) = listener.and_then(|listener| listener.redirect) else {
+            // RESP2 has no invalidation on the same connection; real servers drop it.
+            let is_heard = own == Protocol::Resp3;
+            return is_heard.then(|| (push.connection, invalidation(keys)));
+        };
+        let Some(client) = self.clients.get(target) else {
+            self.master.tracked.set_broken(push.connection);
+            let words = vec![
+                Value::bulk(b"tracking-redir-broken"),
+                Value::Integer(i64::try_from(target).unwrap_or(i64::MAX)),
+            ];
+            return (own == Protocol::Resp3).then_some((push.connection, Value::Push(words)));
+        };
+        if client.protocol == Protocol::Resp3 {
+            return Some((target, invalidation(keys)));
+        }
+        let words = vec![Value::bulk(b"message"), Value::bulk(INVALIDATIONS), keys];
+        let is_heard = self.master.subscribed.counts(target) != [0; 3];
+        is_heard.then_some((target, Value::Push(words)))
+    }
+
+    /// Takes the messages that a request of `connection` has caused for this connection itself, if
     /// they come before the reply to the request or in it.
     pub(crate) fn take_own_messages(&mut self, connection: u64) -> Vec<Value> {
         if self.master.pushes.is_empty() || self.profile.has(Feature::OwnMessagesLast) {
             return Vec::new();
         }
-        let own = self.master.pushes.take_published(connection);
-        own.into_iter().map(value_of).collect()
+        let own = self.own_messages(connection).into_iter();
+        own.filter_map(|push| self.addressed(push)).map(|(_, message)| message).collect()
     }
 
-    /// Ends the execution of a request of `connection`: its publications to itself follow its
-    /// other pushes.
+    /// Takes the messages for a connection, wherever they come from.
+    fn own_messages(&mut self, connection: u64) -> Vec<Push> {
+        let Master { pushes, tracked, .. } = &mut self.master;
+        pushes.take_some(|push| {
+            let listener = match push.message {
+                Message::Invalidated(_) => tracked.listener(push.connection),
+                Message::Published { .. } => None,
+            };
+            let target = listener.and_then(|listener| listener.redirect);
+            target.unwrap_or(push.connection) == connection
+        })
+    }
+
+    /// Ends the execution of a request of `connection`: its messages to itself follow its other
+    /// pushes.
     pub(crate) fn end_request(&mut self, connection: u64) {
         self.master.tracked.end();
-        if !self.master.pushes.is_empty() && self.profile.has(Feature::OwnMessagesLast) {
-            let own = self.master.pushes.take_published(connection);
-            self.master.pushes.put_back(own);
-        }
+        let own = match self.profile.has(Feature::OwnMessagesLast) {
+            true if !self.master.pushes.is_empty() => self.own_messages(connection),
+            _ => Vec::new(),
+        };
+        self.master.pushes.end_request();
+        self.master.pushes.put_back(own);
     }
 }
 
-fn value_of(push: Push) -> Value {
-    match push.message {
-        Message::Invalidated(key) => {
-            let keys = key.map_or(Value::Null, |key| Value::Array(vec![Value::Bulk(key.share())]));
-            Value::Push(vec![Value::bulk(b"invalidate"), keys])
-        }
-        Message::Published { source, channel, payload } => {
-            let (kind, pattern): (&[u8], _) = match source {
-                Source::Channel => (b"message", None),
-                Source::Pattern(pattern) => (b"pmessage", Some(pattern)),
-                Source::Shard => (b"smessage", None),
-            };
-            let words = pattern.into_iter().chain([channel, payload]);
-            let words = words.map(|word| Value::Bulk(word.share()));
-            Value::Push(core::iter::once(Value::bulk(kind)).chain(words).collect())
-        }
-    }
+fn invalidation(keys: Value) -> Value {
+    Value::Push(vec![Value::bulk(b"invalidate"), keys])
+}
+
+fn publication(source: Source, channel: SmallBytes, payload: SmallBytes) -> Value {
+    let (kind, pattern): (&[u8], _) = match source {
+        Source::Channel => (b"message", None),
+        Source::Pattern(pattern) => (b"pmessage", Some(pattern)),
+        Source::Shard => (b"smessage", None),
+    };
+    let words = pattern.into_iter().chain([channel, payload]);
+    let words = words.map(|word| Value::Bulk(word.share()));
+    Value::Push(core::iter::once(Value::bulk(kind)).chain(words).collect())
 }

@@ -40,6 +40,8 @@ struct Pair<'a> {
     server: &'a real::Server,
     simulated: Simulated,
     connections: Vec<Connection>,
+    /// Numbers of the connections.
+    ids: Vec<u64>,
     wall_us: i64,
     told: VecDeque<String>,
     pushes: u64,
@@ -78,7 +80,15 @@ impl<'a> Pair<'a> {
         let wall_us = control.time_us()?;
         let simulated = Simulated::new(profile, wall_us as u64 / 1_000);
         let (connections, told) = (Vec::new(), VecDeque::new());
-        let mut pair = Self { server, simulated, connections, wall_us, told, pushes: 0 };
+        let mut pair = Self {
+            server,
+            simulated,
+            connections,
+            ids: vec![0; CONNECTIONS],
+            wall_us,
+            told,
+            pushes: 0,
+        };
         // The last connection is the operator's.
         (0..=CONNECTIONS).for_each(|at| pair.simulated.open(at, at as u64));
         for words in BEGINNING {
@@ -100,6 +110,7 @@ impl<'a> Pair<'a> {
         };
         let id = String::from_utf8_lossy(&id).parse().map_err(io::Error::other)?;
         self.simulated.open(at, id);
+        self.ids[at] = id;
         match self.connections.get_mut(at) {
             Some(place) => *place = connection,
             None => self.connections.push(connection),
@@ -112,7 +123,12 @@ impl<'a> Pair<'a> {
     /// of requests.
     fn step(&mut self, dice: &mut Dice) -> Result<u64, String> {
         let mut at = dice.below(CONNECTIONS);
-        let forms: Vec<_> = (0..1 + dice.below(4)).map(|_| requests::draw(dice)).collect();
+        let forms: Vec<_> = (0..1 + dice.below(4))
+            .map(|_| {
+                let form = requests::draw(dice);
+                requests::with_id(form, self.ids[dice.below(CONNECTIONS)])
+            })
+            .collect();
         let alone = forms.iter().position(requests::is_alone);
         let forms = match alone {
             Some(alone) => vec![forms[alone].clone()],

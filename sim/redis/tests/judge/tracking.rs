@@ -55,8 +55,8 @@ fn turn_on(dice: &mut Dice) -> Vec<Word> {
     command
 }
 
-/// Draws options that servers refuse, or that `OFF` ignores. Valid broadcasts and redirections are
-/// left out, because the simulated server supports neither.
+/// Draws options that servers refuse, or that `OFF` ignores. Valid broadcasts are left out, because
+/// the simulated server does not support them; `channels` has redirections.
 fn contradiction(dice: &mut Dice) -> Vec<Word> {
     let rest: &[&str] = dice.weighted(&[
         (1, &["ON", "PREFIX", "lock:"] as &[&str]),

@@ -20,7 +20,7 @@ const MODE_SWITCHED: Refusal = Refusal::new(
 
 #[derive(Default)]
 struct Options<'a> {
-    redirects: bool,
+    redirect: Option<u64>,
     bcast: bool,
     optin: bool,
     optout: bool,
@@ -56,15 +56,15 @@ impl<'a> Options<'a> {
     }
 
     fn redirect(&mut self, call: &Call<'_>, id: &[u8]) -> Result<(), Refusal> {
-        if self.redirects {
+        if self.redirect.is_some() {
             return Err(Refusal::new("ERR A client can only redirect to a single other client"));
         }
         let id = integer(id)?;
-        let there = u64::try_from(id).ok().and_then(|id| call.server.clients().get(id));
-        if there.is_none() {
+        let there = u64::try_from(id).ok();
+        self.redirect = there.filter(|&id| call.server.clients().get(id).is_some());
+        if self.redirect.is_none() {
             return Err(Refusal::new("ERR The client ID you want redirect to does not exist"));
         }
-        self.redirects = true;
         Ok(())
     }
 
@@ -124,11 +124,10 @@ pub(super) fn track(call: &mut Call<'_>) -> Outcome {
         return Err(text::SYNTAX);
     }
     let mode = options.mode(call.server.tracked.listener(id))?;
-    if options.bcast || options.redirects {
-        let text = "ERR BCAST and REDIRECT of CLIENT TRACKING are not simulated";
-        return Err(Refusal::new(text));
+    if options.bcast {
+        return Err(Refusal::new("ERR BCAST of CLIENT TRACKING is not simulated"));
     }
-    call.server.tracked.listen(id, mode, options.noloop);
+    call.server.tracked.listen(id, (mode, options.noloop), options.redirect);
     Ok(Value::ok())
 }
 
@@ -155,20 +154,20 @@ pub(super) fn cache(call: &mut Call<'_>) -> Outcome {
     Ok(Value::ok())
 }
 
-/// Returns the connection to which invalidations are redirected: 0 for none, −1 without tracking.
-fn redirection(listener: Option<Listener>) -> Value {
-    Value::Integer(if listener.is_some() { 0 } else { -1 })
+/// Returns the connection to which invalidations are redirected.
+fn redirection(call: &Call<'_>) -> Value {
+    Value::Integer(super::hears(call.server, call.session.id()).redirection())
 }
 
 pub(super) fn redirected(call: &mut Call<'_>) -> Outcome {
-    Ok(redirection(call.server.tracked.listener(call.session.id())))
+    Ok(redirection(call))
 }
 
 pub(super) fn info(call: &mut Call<'_>) -> Outcome {
     let listener = call.server.tracked.listener(call.session.id());
     let word = |word: &str| Value::bulk(word.as_bytes());
     let mut flags = vec![word(if listener.is_some() { "on" } else { "off" })];
-    if let Some(Listener { mode, noloop, is_reversed }) = listener {
+    if let Some(Listener { mode, noloop, is_reversed, is_broken, .. }) = listener {
         let words = match mode {
             Mode::All => None,
             Mode::OptIn => Some(("optin", "caching-yes")),
@@ -179,10 +178,11 @@ pub(super) fn info(call: &mut Call<'_>) -> Outcome {
             flags.extend(is_reversed.then(|| word(caching)));
         }
         flags.extend(noloop.then(|| word("noloop")));
+        flags.extend(is_broken.then(|| word("broken_redirect")));
     }
     Ok(Value::Map(vec![
         (word("flags"), Value::Set(flags)),
-        (word("redirect"), redirection(listener)),
+        (word("redirect"), redirection(call)),
         (word("prefixes"), Value::Array(Vec::new())),
     ]))
 }

@@ -8,7 +8,7 @@ const ONLY: &str = "only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET
 
 impl Bench {
     /// Returns the messages since the last call: connection and bytes, with spaces as line ends.
-    fn heard(&mut self) -> String {
+    pub(super) fn heard(&mut self) -> String {
         let mut heard = String::new();
         for (id, message) in self.server.take_pushes() {
             let session = self.sessions.iter().find(|session| session.id() == id);
@@ -21,7 +21,7 @@ impl Bench {
     }
 
     /// Executes `line` on a connection; returns the reply with spaces as line ends.
-    fn said(&mut self, place: usize, line: &str) -> String {
+    pub(super) fn said(&mut self, place: usize, line: &str) -> String {
         self.ask_as(place, line).replace("\r\n", " ")
     }
 
@@ -277,93 +277,4 @@ fn channels_are_a_permission() {
         let reply = bench.said(0, "EVAL \"return redis.call('publish','a','m')\" 0");
         assert!(reply.starts_with(refusal), "{reply}");
     }
-}
-
-/// Returns the events that the first connection hears by channel and message.
-fn events(bench: &mut Bench, line: &str) -> String {
-    bench.said(1, line);
-    let messages = bench.server.take_pushes().into_iter().map(|(_, message)| match message {
-        crate::resp::Value::Push(words) => {
-            let words = words[2..].iter().map(|word| match word {
-                crate::resp::Value::Bulk(word) => String::from_utf8_lossy(word).into_owned(),
-                other => panic!("{other:?}"),
-            });
-            words.collect::<Vec<_>>().join("=").replace("__key", "").replace("@0__", "")
-        }
-        other => panic!("{other:?}"),
-    });
-    messages.collect::<Vec<_>>().join(" ")
-}
-
-#[test]
-fn changes_of_keys_are_events() {
-    let mut bench = Bench::new(&REDIS_7_0);
-    bench.ask("CONFIG SET notify-keyspace-events KA");
-    bench.ask("PSUBSCRIBE __key*__:*");
-    for (line, expected) in [
-        ("SET k 1", "space:k=set"),
-        ("SET k 1 NX", ""),
-        ("GET k", ""),
-        ("SET k 1 PX 100", "space:k=set space:k=expire"),
-        ("SETEX k 1 1", "space:k=set space:k=expire"),
-        ("PERSIST k", "space:k=persist"),
-        ("PERSIST k", ""),
-        ("EXPIRE k 100", "space:k=expire"),
-        ("INCR k", "space:k=incrby"),
-        ("DECRBY k 2", "space:k=incrby"),
-        ("APPEND k 1", "space:k=append"),
-        ("GETSET k 1", "space:k=set"),
-        ("MSET k 1 j 2", "space:k=set space:j=set"),
-        ("RENAME k i", "space:k=rename_from space:i=rename_to"),
-        ("COPY i k", "space:k=copy_to"),
-        ("DEL k nosuch j", "space:k=del space:j=del"),
-        ("GETEX i EX 1", "space:i=expire"),
-        ("GETEX i PERSIST", "space:i=persist"),
-        ("GETDEL i", "space:i=del"),
-        ("SETNX k 1", "space:k=set"),
-        ("MOVE k 1", "space:k=move_from space@1__:k=move_to"),
-        ("FLUSHALL", ""),
-        ("SET k 1 PXAT 5", "space:k=set space:k=expire"),
-        ("SET k 1", "space:k=expired space:k=set"),
-        ("PEXPIREAT k 5", "space:k=del"),
-        ("EVAL \"redis.call('set','k','1') redis.call('del','k')\" 0", "space:k=set space:k=del"),
-    ] {
-        assert_eq!(events(&mut bench, line), expected, "{line}");
-    }
-    bench.server.configure("notify-keyspace-events", "E$".to_owned());
-    assert_eq!(events(&mut bench, "SET k 1 PX 100"), "event:set=k");
-    assert_eq!(events(&mut bench, "DEL k"), "", "no letter for its class");
-}
-
-#[test]
-fn newer_conditional_commands_are_events() {
-    let mut bench = Bench::new(&VALKEY_9);
-    bench.ask("CONFIG SET notify-keyspace-events KA");
-    bench.ask("PSUBSCRIBE *");
-    for (line, expected) in [
-        ("SET k v PX 100", "space:k=set space:k=expire"),
-        ("SET k v IFEQ v PX 200", "space:k=set space:k=expire"),
-        ("DELIFEQ k w", ""),
-        ("DELIFEQ k v", "space:k=del"),
-    ] {
-        assert_eq!(events(&mut bench, line), expected, "{line}");
-    }
-}
-
-#[test]
-fn ends_without_a_command_are_events() {
-    let mut bench = Bench::new(&REDIS_7_0);
-    bench.ask("CONFIG SET notify-keyspace-events EA");
-    for line in ["SET a 1 PX 100", "SET b 1", "SET c 1"] {
-        bench.ask(line);
-    }
-    bench.ask("SUBSCRIBE __keyevent@0__:expired __keyevent@0__:evicted __keyevent@0__:del");
-    bench.server.expire_active(1_000_101, drop);
-    bench.server.evict(b"b");
-    bench.server.delete(b"c");
-    let form = |event: &str, key: &str| {
-        let channel = format!("__keyevent@0__:{event}");
-        format!("1: *3 $7 message ${} {channel} $1 {key} ", channel.len())
-    };
-    assert_eq!(bench.heard(), form("expired", "a") + &form("evicted", "b") + &form("del", "c"));
 }

@@ -254,7 +254,7 @@ fn options_that_contradict_are_refused_in_the_order_of_servers() {
     };
     let unknown = "-ERR The client ID you want redirect to does not exist";
     let without_bcast = "-ERR PREFIX option requires BCAST mode to be enabled";
-    let refused = "-ERR BCAST and REDIRECT of CLIENT TRACKING are not simulated";
+    let refused = "-ERR BCAST of CLIENT TRACKING is not simulated";
     Bench::new(&REDIS_7_0).goes(&[
         ("CLIENT CACHING x", no_mode),
         ("CLIENT TRACKING x NOLOOP", "-ERR syntax error"),
@@ -274,7 +274,6 @@ fn options_that_contradict_are_refused_in_the_order_of_servers() {
         ),
         ("CLIENT TRACKING ON BCAST PREFIX a PREFIX ab", overlap),
         ("CLIENT TRACKING ON BCAST PREFIX a", refused),
-        ("CLIENT TRACKING ON REDIRECT 1", refused),
         ("CLIENT TRACKING ON OPTIN", "+OK"),
         ("CLIENT TRACKING ON BCAST OPTIN", &switched("BCAST mode on/off")),
         ("CLIENT TRACKING ON OPTOUT", &switched("OPTIN/OPTOUT mode")),
@@ -289,4 +288,46 @@ fn options_that_contradict_are_refused_in_the_order_of_servers() {
             "-ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode.",
         ),
     ]);
+}
+
+/// Recorded from Redis 7.0.15.
+#[test]
+fn invalidations_go_to_another_connection() {
+    let mut bench = Bench::new(&REDIS_7_0);
+    bench.ask_as(1, "PING");
+    bench.goes(&[
+        ("CLIENT TRACKING ON REDIRECT 2", "+OK"),
+        ("CLIENT GETREDIR", ":2"),
+        ("GET k", "$-1"),
+        ("SET k 1", "+OK"),
+    ]);
+    assert_eq!(bench.heard(), "", "version 2 and no subscription");
+    bench.ask_as(1, "SUBSCRIBE anything");
+    bench.does(&["GET k", "SET k 2"]);
+    let channel = "*3 $7 message $20 __redis__:invalidate";
+    assert_eq!(bench.heard(), format!("2: {channel} *1 $1 k "));
+    bench.does(&["FLUSHALL"]);
+    assert_eq!(bench.heard(), format!("2: {channel} $-1 "));
+    bench.ask_as(1, "RESET");
+    bench.ask_as(1, "HELLO 3");
+    bench.does(&["GET k", "SET k 2", "FLUSHALL"]);
+    let pushes = "2: >2 $10 invalidate *1 $1 k 2: >2 $10 invalidate $-1 ";
+    assert_eq!(bench.heard(), pushes, "the null is in the version of the tracking connection");
+    let other = core::mem::replace(&mut bench.sessions[1], Session::new(3));
+    other.close(&mut bench.server);
+    bench.does(&["HELLO 3", "GET k", "SET k 3"]);
+    assert_eq!(bench.heard(), "1: >2 $21 tracking-redir-broken :2 ");
+    assert!(bench.ask("CLIENT TRACKINGINFO").contains("$15\r\nbroken_redirect\r\n"));
+    assert!(bench.ask("CLIENT INFO").contains(" flags=tR "));
+    bench.goes(&[("CLIENT TRACKING ON", "+OK"), ("CLIENT GETREDIR", ":0")]);
+}
+
+/// A message of the command's own connection comes first, as on Redis 7.0.15.
+#[test]
+fn own_invalidations_come_last() {
+    let mut bench = Bench::tracking(&REDIS_7_0, "");
+    bench.ask_as(1, "SUBSCRIBE a");
+    bench.does(&["CLIENT TRACKING ON REDIRECT 2", "GET k"]);
+    bench.does(&["EVAL \"redis.call('set','k','1') redis.call('publish','a','m')\" 0"]);
+    assert_eq!(bench.heard(), "2: >3 $7 message $1 a $1 m 2: >2 $10 invalidate *1 $1 k ");
 }

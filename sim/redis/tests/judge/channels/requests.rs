@@ -83,6 +83,17 @@ fn rights(dice: &mut Dice) -> Vec<Word> {
     }
 }
 
+/// Puts the number of a connection into a request.
+pub(super) fn with_id(form: Form, id: u64) -> Form {
+    let Form::Array(words) = form else { return form };
+    let is_place = |word: &Word| matches!(word, Word::Is(text) if *text == b"{id}"[..]);
+    let words = words.into_iter().map(|it| match is_place(&it) {
+        true => Word::text(&id.to_string()),
+        false => it,
+    });
+    Form::Array(words.collect())
+}
+
 /// Returns true for a request of the operator.
 pub(super) fn is_operators(form: &Form) -> bool {
     let name = form.name().0;
@@ -207,9 +218,12 @@ fn settings(dice: &mut Dice) -> Vec<Word> {
 }
 
 fn tracking(dice: &mut Dice) -> Vec<Word> {
-    let rest: &[&str] = match dice.below(4) {
-        0 => &["CLIENT", "TRACKING", "OFF"],
-        1 => &["CLIENT", "TRACKING", "ON", "NOLOOP"],
+    let rest: &[&str] = match dice.below(10) {
+        0 | 1 => &["CLIENT", "TRACKING", "OFF"],
+        2 => &["CLIENT", "TRACKING", "ON", "NOLOOP"],
+        3..=5 => &["CLIENT", "TRACKING", "ON", "REDIRECT", "{id}"],
+        6 => &["CLIENT", "GETREDIR"],
+        7 => &["CLIENT", "TRACKINGINFO"],
         _ => &["CLIENT", "TRACKING", "ON"],
     };
     phrase(dice, rest)
