@@ -83,9 +83,10 @@ impl Server {
     /// pushes.
     pub(crate) fn end_request(&mut self, connection: u64) {
         self.master.tracked.end();
-        let own = match self.profile.has(Feature::OwnMessagesLast) {
-            true if !self.master.pushes.is_empty() => self.own_messages(connection),
-            _ => Vec::new(),
+        let has_any = !self.master.pushes.is_empty();
+        let own = match has_any && self.profile.has(Feature::OwnMessagesLast) {
+            true => self.own_messages(connection),
+            false => Vec::new(),
         };
         self.master.pushes.end_request();
         self.master.pushes.put_back(own);
