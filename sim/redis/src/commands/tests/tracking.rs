@@ -331,3 +331,15 @@ fn own_invalidations_come_last() {
     bench.does(&["EVAL \"redis.call('set','k','1') redis.call('publish','a','m')\" 0"]);
     assert_eq!(bench.heard(), "2: >3 $7 message $1 a $1 m 2: >2 $10 invalidate *1 $1 k ");
 }
+
+#[test]
+fn a_new_version_of_the_protocol_holds_for_the_rest_of_a_transaction() {
+    let mut bench = Bench::new(&REDIS_7_0);
+    bench.ask("PING");
+    for line in ["CLIENT TRACKING ON REDIRECT 1", "GET k"] {
+        bench.ask_as(1, line);
+    }
+    bench.does(&["MULTI", "HELLO 3", "SET k 1"]);
+    let reply = bench.ask("EXEC");
+    assert!(reply.ends_with("\r\n>2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n+OK\r\n"), "{reply}");
+}
