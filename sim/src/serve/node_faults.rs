@@ -31,7 +31,8 @@ pub(super) struct NodeFaults {
     pub(super) stalls: u32,
     /// Numbers of the connections that the server wants closed.
     pub(super) killed: BTreeSet<u64>,
-    cuts: Vec<Cut>,
+    /// Each partition, with the version at which it began.
+    cuts: Vec<(Cut, u64)>,
     slows: Vec<Slow>,
     /// Number of changes so far.
     version: u64,
@@ -114,7 +115,7 @@ impl NodeFaults {
     }
 
     pub(super) fn cut(&mut self, cut: Cut) {
-        self.cuts.push(cut);
+        self.cuts.push((cut, self.version));
     }
 
     pub(super) fn slow(&mut self, slow: Slow) {
@@ -123,24 +124,25 @@ impl NodeFaults {
 
     /// Removes the partitions and delays of `strike`.
     pub(super) fn clear(&mut self, strike: StrikeId) {
-        self.cuts.retain(|cut| cut.strike != strike);
+        self.cuts.retain(|(cut, _)| cut.strike != strike);
         self.slows.retain(|slow| slow.strike != strike);
     }
 
-    /// Returns the faults on a connection of `client`. A connection without a client is affected by
-    /// the faults of every client.
-    pub(super) fn link(&self, client: Option<ClientId>) -> Link {
+    /// Returns the faults on a connection of `client` that opened at the version `opened`. A
+    /// connection without a client is affected by the faults of every client.
+    pub(super) fn link(&self, client: Option<ClientId>, opened: u64) -> Link {
         let concerns = |clients: ClientIds| match client {
             Some(client) => clients.contains(client),
             None => !clients.is_empty(),
         };
         let mut link = Link::default();
-        for cut in &self.cuts {
+        for &(cut, begun) in &self.cuts {
             let (requests, replies) = (concerns(cut.requests), concerns(cut.replies));
             link.requests_held |= requests;
             link.replies_held |= replies;
             link.reset |= cut.lost == Lost::Reset && (requests || replies);
-            if cut.lost == Lost::Silent {
+            // A later connection is new to the middlebox that forgot the others.
+            if cut.lost == Lost::Silent && opened <= begun {
                 link.requests_lost |= requests;
                 link.replies_lost |= replies;
             }
@@ -169,12 +171,28 @@ mod tests {
         let (strike, requests) = (StrikeId(3), ClientIds::just(ClientId(1)));
         let replies = ClientIds::EMPTY;
         node_faults.cut(Cut { strike, requests, replies, lost: Lost::Hold });
-        assert!(node_faults.link(Some(ClientId(1))).requests_held);
-        assert!(!node_faults.link(Some(ClientId(1))).replies_held);
-        assert!(!node_faults.link(Some(ClientId(0))).requests_held);
-        assert!(node_faults.link(None).requests_held);
+        assert!(node_faults.link(Some(ClientId(1)), 0).requests_held);
+        assert!(!node_faults.link(Some(ClientId(1)), 0).replies_held);
+        assert!(!node_faults.link(Some(ClientId(0)), 0).requests_held);
+        assert!(node_faults.link(None, 0).requests_held);
         node_faults.clear(strike);
-        assert_eq!(node_faults.link(None), Link::default());
+        assert_eq!(node_faults.link(None, 0), Link::default());
+    }
+
+    #[test]
+    fn only_connections_open_at_a_silent_cut_go_dead() {
+        let mut node_faults = NodeFaults::default();
+        let requests = ClientIds::just(ClientId(0));
+        let (strike, replies, lost) = (StrikeId(0), ClientIds::EMPTY, Lost::Silent);
+        let before = node_faults.version();
+        node_faults.cut(Cut { strike, requests, replies, lost });
+        node_faults.change();
+        let after = node_faults.version();
+        // Another fault begins, and every connection looks again.
+        node_faults.change();
+        let link = |opened| node_faults.link(Some(ClientId(0)), opened);
+        assert!(link(before).requests_lost && link(before).requests_held);
+        assert!(!link(after).requests_lost && link(after).requests_held);
     }
 
     #[test]
@@ -189,7 +207,7 @@ mod tests {
         for (op, by_ns) in [(OpKind::Set, 1), (OpKind::Extend, 2), (OpKind::Release, 3)] {
             node_faults.slow(Slow { strike, requests, replies, by_ns, only: Some(op) });
         }
-        let link = node_faults.link(Some(ClientId(0)));
+        let link = node_faults.link(Some(ClientId(0)), 0);
         let ops = [None, Some(OpKind::Set), Some(OpKind::Extend), Some(OpKind::Release)];
         assert_eq!(ops.map(|op| link.request_by_ns(op)), [14, 15, 16, 17]);
         assert_eq!(link.replies_by_ns, 14);

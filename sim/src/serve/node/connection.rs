@@ -79,6 +79,8 @@ struct Connection<'a> {
     client: Option<ClientId>,
     /// Incarnation of the process that accepted the connection.
     incarnation: u32,
+    /// Version of the node's link faults when the connection opened.
+    opened: u64,
     /// Version of the node's link faults when `link` was computed.
     version: u64,
     link: Link,
@@ -120,9 +122,10 @@ impl<'a> Connection<'a> {
     fn new(socket: Socket, node: &'a Arc<Node>, id: u64) -> Self {
         let name = socket.client().map(String::from);
         let client = name.as_deref().and_then(|name| node.client_named(name));
-        let (incarnation, version, link) = {
+        let (incarnation, opened, link) = {
             let node_faults = node.node_faults();
-            (node_faults.incarnation, node_faults.version(), node_faults.link(client))
+            let opened = node_faults.version();
+            (node_faults.incarnation, opened, node_faults.link(client, opened))
         };
         let (address, local_address) = (socket.peer(), socket.local());
         let mut requests = Requests::default();
@@ -135,7 +138,8 @@ impl<'a> Connection<'a> {
             peer: Peer::new(node.id, id).named(name),
             client,
             incarnation,
-            version,
+            opened,
+            version: opened,
             link,
             requests_lost: false,
             replies_lost: false,
@@ -218,7 +222,7 @@ impl<'a> Connection<'a> {
         let node_faults = self.node.node_faults();
         if node_faults.version() != self.version {
             self.version = node_faults.version();
-            self.link = node_faults.link(self.client);
+            self.link = node_faults.link(self.client, self.opened);
             self.requests_lost |= self.link.requests_lost;
             self.replies_lost |= self.link.replies_lost;
         }
@@ -365,7 +369,7 @@ impl<'a> Connection<'a> {
         self.client = self.node.client_named(&name);
         // An empty name takes the name away.
         self.peer.name = Some(name).filter(|it| !it.is_empty());
-        self.link = self.node.node_faults().link(self.client);
+        self.link = self.node.node_faults().link(self.client, self.opened);
     }
 
     fn write(&mut self) -> io::Result<()> {
