@@ -106,8 +106,9 @@ fn resolved(case: &Case, log: &Log, owners: &Owners) -> Case {
     let mut case = case.clone();
     let scenario = &mut case.scenario;
     for client in &mut scenario.clients {
-        client.subject = String::from(WORKER);
-        client.steps.clear();
+        let known = worker(&client.id);
+        let Client { resource, connections, ttl, .. } = core::mem::replace(client, known);
+        (client.resource, client.connections, client.ttl) = (resource, connections, ttl);
     }
     let workers = &log.workers[scenario.clients.len().min(log.workers.len())..];
     for name in workers.iter().chain(&owners.strangers) {

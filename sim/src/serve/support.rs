@@ -24,6 +24,9 @@ pub(super) fn check(plan: &Plan, owns_workers: bool) -> Result<(), Unsupported> 
     if plan.scenario.clients.iter().any(|client| client.task_of.is_some()) {
         return Err(unsupported("`task-of` of a client"));
     }
+    if plan.scenario.clients.iter().any(|client| client.deaf) {
+        return Err(unsupported("`deaf = true` of a client"));
+    }
     if !plan.scenario.lock.further_resources.is_empty() {
         return Err(unsupported("`lock.further-resources`"));
     }

@@ -218,11 +218,15 @@ fn a_master_that_dies_refuses_until_it_is_back() {
 
 #[test]
 fn a_scenario_that_drive_cannot_play_is_refused() {
-    let rest = "[[fault]]\nid = \"f\"\nat = \"1s\"\nclock-jump = { host = \"c1\", by = \"1s\" }\n";
-    let refused = play(&case(rest), 0, &|_: Host| async {});
-    let refused =
-        refused.map(drop).map_err(|it| matches!(it, Refusal::Unsupported(Unsupported { .. })));
-    assert_eq!(refused, Err(true));
+    for rest in [
+        "[[fault]]\nid = \"f\"\nat = \"1s\"\nclock-jump = { host = \"c1\", by = \"1s\" }\n",
+        "[[client]]\nid = \"c3\"\ndeaf = true\nsteps = [{ at = \"0s\", acquire = {} }]\n",
+    ] {
+        let refused = play(&case(rest), 0, &|_: Host| async {});
+        let refused =
+            refused.map(drop).map_err(|it| matches!(it, Refusal::Unsupported(Unsupported { .. })));
+        assert_eq!(refused, Err(true), "{rest}");
+    }
 }
 
 /// Takes the lock once without looking at a clock, and stays for a second.
