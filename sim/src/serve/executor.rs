@@ -21,6 +21,9 @@ const SETTING: [&[u8]; 3] = [b"ACL", b"CONFIG", b"EXEC"];
 /// moment may miss the first abort.
 const INSISTS_NS: u64 = 1_000_000;
 
+/// Shortest interval between checks whether a request that blocks the server runs a script.
+const LOOKS_AGAIN_NS: u64 = 1_000_000;
+
 /// A server that one connection at a time can use.
 #[derive(Debug)]
 pub(super) struct Executor {
@@ -109,26 +112,36 @@ impl Executor {
     /// Waits for exclusive access to the server, but returns [`Entrance::Busy`] if a script blocks
     /// it for too long.
     pub(super) async fn enter(&self) -> Entrance<'_> {
-        let entered_ns = self.clock.now_ns();
+        // One wait for the mutex, so that this connection keeps its place in the queue.
+        let mut server = core::pin::pin!(self.server.lock());
+        let mut looks_again_ns = 0;
         let server = loop {
-            let since_ns = match self.since_ns.load(Ordering::Acquire) {
-                0 => entered_ns,
-                since_ns => since_ns,
-            };
-            let patience_ns = self.patience_ns.load(Ordering::Acquire);
+            let wakes_ns = self.busy_from_ns().max(looks_again_ns);
             tokio::select! {
                 biased;
-                server = self.server.lock() => break server,
-                () = self.clock.sleep_until(since_ns.saturating_add(patience_ns)) => {
-                    if self.since_ns.load(Ordering::Acquire) != 0 && self.script.is_running() {
+                server = &mut server => break server,
+                () = self.clock.sleep_until(wakes_ns) => {
+                    let now_ns = self.clock.now_ns();
+                    // Another script may have begun meanwhile.
+                    if self.busy_from_ns() <= now_ns && self.script.is_running() {
                         return Entrance::Busy;
                     }
-                    tokio::task::yield_now().await;
+                    looks_again_ns = now_ns + LOOKS_AGAIN_NS;
                 }
             }
         };
         let lives = server.is_running() && !self.is_dying();
         if lives { Entrance::Open(server) } else { Entrance::Dead }
+    }
+
+    /// Returns the time from which the server is busy: it has executed the present script for too long,
+    /// or a script that begins now.
+    fn busy_from_ns(&self) -> u64 {
+        let since_ns = match self.since_ns.load(Ordering::Acquire) {
+            0 => self.clock.now_ns(),
+            since_ns => since_ns,
+        };
+        since_ns.saturating_add(self.patience_ns.load(Ordering::Acquire))
     }
 
     /// Takes the server of a process that dies now, aborting any script that blocks it. Nothing is
@@ -221,5 +234,105 @@ fn patience_ns(server: &Server) -> u64 {
         // 0 turns the busy reply off.
         0 => u64::MAX,
         patience_ms => patience_ms.saturating_mul(1_000_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use redis_sim::profile::REDIS_7_0;
+    use redis_sim::server::{Answer, Session, Turn};
+    use redis_sim::{Master, Storage, Writer};
+    use tokio::runtime::{Builder, Runtime};
+
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn server() -> Server {
+        Server::new(Master::new(Storage::default(), [0; 20], 0), &REDIS_7_0)
+    }
+
+    /// Returns an executor in simulated time, with a patience of 5 s.
+    fn executor(runtime: &Runtime) -> Executor {
+        let clock = Arc::new(RunClock::simulated(runtime.handle().clone()));
+        let script = Arc::new(ScriptControl::watched());
+        Executor { script, patience_ns: (5_000 * MS).into(), ..Executor::new(server(), clock) }
+    }
+
+    fn paused() -> Runtime {
+        Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime")
+    }
+
+    async fn pass(ms: u64) {
+        tokio::time::sleep(Duration::from_millis(ms)).await;
+    }
+
+    /// Runs a script without end, until it is aborted.
+    fn run_on(script: Arc<ScriptControl>) {
+        let mut server = server();
+        server.set_script_control(script);
+        let request = [&b"EVAL"[..], b"while true do end", b"0"].map(Bytes::from_static);
+        let turn = Turn { wall_ns: 0, writer: Writer::Operator, touched: &mut Vec::new() };
+        let Answer::Reply(Value::Error(_)) = Session::new(1).execute(&mut server, &request, turn)
+        else {
+            panic!("it was aborted")
+        };
+    }
+
+    #[test]
+    fn the_patience_begins_with_the_script_that_runs() {
+        let runtime = paused();
+        let executor = executor(&runtime);
+        let script = Arc::clone(&executor.script);
+        let runs = std::thread::spawn(move || run_on(script));
+        while !executor.script.is_running() {
+            std::thread::yield_now();
+        }
+        let (open, busy) = runtime.block_on(async {
+            let server = executor.server().await;
+            executor.since_ns.store(1, Ordering::Release);
+            let waits = async { matches!(executor.enter().await, Entrance::Open(_)) };
+            let runs = async {
+                pass(4_000).await;
+                // The next script.
+                executor.since_ns.store(executor.clock.now_ns(), Ordering::Release);
+                pass(3_000).await;
+                executor.leave(server);
+            };
+            let (open, ()) = tokio::join!(waits, runs);
+            let _server = executor.server().await;
+            executor.since_ns.store(executor.clock.now_ns(), Ordering::Release);
+            (open, matches!(executor.enter().await, Entrance::Busy))
+        });
+        executor.script.abort();
+        runs.join().expect("it was aborted");
+        assert!(open, "the second script has run for 3 s");
+        assert!(busy, "the third script does not end");
+    }
+
+    #[test]
+    fn a_long_wait_keeps_its_place_in_the_queue() {
+        let runtime = paused();
+        let executor = executor(&runtime);
+        let order = runtime.block_on(async {
+            let order = std::sync::Mutex::new(Vec::new());
+            let server = executor.server().await;
+            let waits = async |from_ms, number| {
+                pass(from_ms).await;
+                if let Entrance::Open(server) = executor.enter().await {
+                    order.lock().expect("nobody panics").push(number);
+                    executor.leave(server);
+                }
+            };
+            let releases = async {
+                pass(6_000).await;
+                executor.leave(server);
+            };
+            tokio::join!(waits(1, 1), waits(2_000, 2), releases);
+            order.into_inner().expect("nobody panics")
+        });
+        assert_eq!(order, [1, 2]);
     }
 }
