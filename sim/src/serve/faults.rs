@@ -242,7 +242,10 @@ impl Strike {
                     Some(database) => server.flush_database(database, tell),
                 }
             }
-            ServerChange::MemoryFull => server.set_full(true),
+            ServerChange::MemoryFull => {
+                node.node_faults().full += 1;
+                server.set_full(true);
+            }
             ServerChange::Snapshot => server.disk_mut().save(),
             ServerChange::SpuriousPush if server.is_running() => {
                 for key in world.lock_keys(server) {
@@ -341,7 +344,12 @@ impl Strike {
                 let (_, usual) = self.world.plan.clocks[node.id.first_host()];
                 self.world.set_rate(node, &*node.server().await, usual);
             }
-            ServerChange::MemoryFull => node.server().await.set_full(false),
+            ServerChange::MemoryFull => {
+                let mut server = node.server().await;
+                let mut node_faults = node.node_faults();
+                node_faults.full -= 1;
+                server.set_full(node_faults.full > 0);
+            }
             ServerChange::ClockJump { .. }
             | ServerChange::Delete
             | ServerChange::Evict

@@ -29,6 +29,8 @@ pub(super) struct NodeFaults {
     pub(super) oldest_known: u32,
     /// Number of active faults that stall the node.
     pub(super) stalls: u32,
+    /// Number of active faults that fill the node's memory.
+    pub(super) full: u32,
     /// Numbers of the connections that the server wants closed.
     pub(super) killed: BTreeSet<u64>,
     /// Each partition, with the version at which it began.

@@ -229,6 +229,27 @@ fn a_scenario_that_drive_cannot_play_is_refused() {
     }
 }
 
+#[test]
+fn a_full_memory_stays_full_until_the_last_of_two_faults_ends() {
+    let rest = "[[fault]]\nid = \"long\"\nat = \"100ms\"\nuntil = \"2s\"\n\
+                memory-full = { host = \"A\" }\n\
+                [[fault]]\nid = \"short\"\nat = \"200ms\"\nuntil = \"1s\"\n\
+                memory-full = { host = \"A\" }\n";
+    let worker = |host: Host| async move {
+        if host.name() == "c1" {
+            assert!(lock(&host, "one").await);
+            drop(host.enter("one"));
+            let mut master = Talk::to(&host, 0).await;
+            pass(1_500 * MS).await;
+            assert!(master.ask("SET other 1").await.starts_with("-OOM"));
+            pass(1_000 * MS).await;
+            assert_eq!(master.ask("SET other 1").await, "+OK");
+        }
+    };
+    let played = played(rest, &worker);
+    assert_eq!(incomplete(&played), Vec::<&str>::new());
+}
+
 /// Takes the lock once without looking at a clock, and stays for a second.
 async fn trusting(host: Host) {
     if host.name() == "c2" {
