@@ -40,7 +40,7 @@ impl Recorder {
         // A request that names no value is judged by what it did.
         let told = told.or_else(|| log.unasked(peer, &mine))?;
         if let Some(it) = mine.first().filter(|_| !log.key.is_known()) {
-            log.early.insert(told.command, it.key.clone());
+            log.executed_early(told.command, &it.key);
         }
         let outcome = self.effects(&mut log, told, peer.node, &mine);
         let Outcome { change, before, after, expires_wall_ms } = outcome;

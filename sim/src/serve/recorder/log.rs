@@ -45,13 +45,17 @@ pub(in crate::serve) struct Log {
     by_name: BTreeMap<String, u32>,
     /// The attempt that set a node's key last, and the value that it stored.
     stored: BTreeMap<NodeId, (u32, SmallBytes)>,
+    /// For each worker that has left a section, the number of attempts at its last leave.
+    left_at: BTreeMap<ClientId, u32>,
+    /// For each worker, the number of its attempts that have asked for the lock.
+    asking: BTreeMap<ClientId, u16>,
     /// Purposes of the scripts whose text has been seen.
     scripts: BTreeMap<Sha, OpKind>,
     /// For each script that has stored one of its arguments, the place of that argument.
     places: BTreeMap<Sha, usize>,
     pub(super) key: LockKey,
     /// Keys of the requests that were executed before the lock's key was known.
-    pub(super) early: BTreeMap<CommandId, SmallBytes>,
+    early: BTreeMap<CommandId, SmallBytes>,
     /// Those that were not about the lock.
     forgotten: BTreeSet<CommandId>,
     pub(super) inside: BTreeSet<ClientId>,
@@ -77,9 +81,9 @@ pub(in crate::serve) struct Use {
     /// The nodes that this attempt asked for the lock, and those whose votes the client received.
     asked: NodeIds,
     confirmed: NodeIds,
-    /// True if its worker has left its section since the attempt began; if the worker is unknown, any
-    /// worker.
-    is_old: bool,
+    /// Number of attempts of its worker that had asked for the lock when this one first asked; before
+    /// that, when it began.
+    asking: u16,
     /// The nodes that have its key.
     keys: NodeIds,
     /// Answer to the request that set its first key.
@@ -147,8 +151,7 @@ impl Log {
                 self.uses[number as usize].entered = Some(worker);
             }
             What::Left { worker } => {
-                let of_worker = |it: &&mut Use| it.worker.is_none_or(|own| own == worker);
-                self.uses.iter_mut().filter(of_worker).for_each(|it| it.is_old = true);
+                self.left_at.insert(worker, self.uses.len() as u32);
             }
             What::Told(EventKind::KeyEnded { node, writer, .. }) => {
                 self.has_key(writer, node, false)
@@ -197,12 +200,42 @@ impl Log {
             script,
             asked: NodeIds::EMPTY,
             confirmed: NodeIds::EMPTY,
-            is_old: false,
+            asking: worker.and_then(|it| self.asking.get(&it).copied()).unwrap_or(0),
             keys: NodeIds::EMPTY,
             granted: None,
             entered: None,
         });
         Some(number)
+    }
+
+    /// Notes that the attempt asks `node` for the lock.
+    fn ask(&mut self, number: u32, node: NodeId) {
+        let it = &mut self.uses[number as usize];
+        if let Some(worker) = it.worker.filter(|_| it.asked.is_empty()) {
+            let count = self.asking.entry(worker).or_default();
+            *count = count.saturating_add(1);
+            it.asking = *count;
+        }
+        it.asked.insert(node);
+    }
+
+    /// Returns true if the attempt's worker has left its section since the attempt began; if the worker
+    /// is unknown, any worker.
+    fn is_old(&self, number: u32) -> bool {
+        let left_at = match self.uses[number as usize].worker {
+            Some(worker) => self.left_at.get(&worker),
+            None => self.left_at.values().max(),
+        };
+        left_at.is_some_and(|&left_at| number < left_at)
+    }
+
+    /// Remembers the key of a request that was executed before the lock's key was known.
+    pub(super) fn executed_early(&mut self, command: CommandId, key: &SmallBytes) {
+        // What is executed before time 0 is no entry.
+        self.is_full |= self.early.len() >= ENTRIES_MAX;
+        if !self.is_full {
+            self.early.insert(command, key.clone());
+        }
     }
 
     /// Returns the worker called `name`.
@@ -233,12 +266,8 @@ impl Log {
     /// Returns the id of an attempt among those of its worker that asked for the lock; `None` if it
     /// has no worker.
     pub(super) fn attempt_of(&self, attempt: AttemptId) -> Option<AttemptId> {
-        let (number, mut asking) = (number_of(attempt), 0);
-        let client = self.uses.get(number)?.worker?;
-        for it in &self.uses[..=number] {
-            asking += u16::from(it.worker == Some(client) && !it.asked.is_empty());
-        }
-        Some(AttemptId { client, number: asking })
+        let it = self.uses.get(number_of(attempt))?;
+        Some(AttemptId { client: it.worker?, number: it.asking })
     }
 
     /// Notes the votes that a client receives.
@@ -320,9 +349,16 @@ impl Log {
         for same in self.by_value.values_mut() {
             same.retain(|number| kept.contains(number));
         }
-        for number in (0..self.uses.len()).filter(|it| !kept.contains(&(*it as u32))) {
-            let (keys, asked) = (NodeIds::EMPTY, NodeIds::EMPTY);
-            self.uses[number] = Use { keys, asked, ttl_ns: None, ..self.uses[number].clone() };
+        self.asking.clear();
+        for (number, it) in (0..).zip(&mut self.uses) {
+            if !kept.contains(&number) {
+                (it.keys, it.asked, it.ttl_ns) = (NodeIds::EMPTY, NodeIds::EMPTY, None);
+            }
+            if let Some(worker) = it.worker {
+                let count = self.asking.entry(worker).or_default();
+                *count = count.saturating_add(u16::from(!it.asked.is_empty()));
+                it.asking = *count;
+            }
         }
     }
 }

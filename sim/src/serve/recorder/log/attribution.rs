@@ -37,7 +37,8 @@ impl Log {
                 // attempt, unless a key is still there: then it extends the lease.
                 let it = &self.uses[number as usize];
                 let is_gone = it.keys.is_empty();
-                let again = asks(it) && it.is_old && it.asked.contains(peer.node) && is_gone;
+                let again =
+                    asks(it) && self.is_old(number) && it.asked.contains(peer.node) && is_gone;
                 if again { self.begin(peer, meaning.script, Some(value))? } else { number }
             }
             (Some(number), None) => number,
@@ -46,9 +47,8 @@ impl Log {
             // The key that a read meets decides.
             (None, None) => return None,
         };
-        let it = &mut self.uses[number as usize];
-        if asks(it) {
-            it.asked.insert(peer.node);
+        if asks(&self.uses[number as usize]) {
+            self.ask(number, peer.node);
             return Some((number, OpKind::Set));
         }
         if let (Some(script), Some(text)) = (meaning.script, meaning.text) {
@@ -189,8 +189,11 @@ impl Log {
 #[cfg(test)]
 mod tests {
     use lock_judge::history::NodeId;
+    use redis_sim::SmallBytes;
 
     use super::*;
+    use crate::serve::recorder::log::What;
+    use crate::serve::run_clock::RunClock;
 
     #[test]
     fn nothing_is_stored_once_the_limit_is_reached() {
@@ -205,6 +208,47 @@ mod tests {
         let meaning = meaning::of(&words, |key| key == b"res").unwrap();
         assert_eq!(log.use_of(&peer, &meaning), None);
         assert_eq!((log.uses.len(), log.by_value.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_full_log_remembers_no_key() {
+        let mut log = Log::default();
+        log.executed_early(CommandId(0), &SmallBytes::new(b"a"));
+        log.is_full = true;
+        log.executed_early(CommandId(1), &SmallBytes::new(b"b"));
+        assert_eq!(log.early.len(), 1);
+    }
+
+    #[test]
+    fn an_attempt_keeps_its_number_when_an_earlier_one_asks_later() {
+        let mut log = Log::with_workers(vec![String::from("c1")]);
+        let peer = Peer::new(NodeId(0), 1).named(Some(String::from("c1")));
+        let mut use_of = |words: &[&'static str]| {
+            let words: Vec<Bytes> =
+                words.iter().map(|it| Bytes::from_static(it.as_bytes())).collect();
+            let meaning = meaning::of(&words, |key| key == b"res").unwrap();
+            let (number, _) = log.use_of(&peer, &meaning).unwrap();
+            log.attempt_of(preliminary(number)).unwrap().number
+        };
+        let extension = ["SET", "res", "one", "IFEQ", "one"];
+        assert_eq!(use_of(&extension), 0, "it has not asked");
+        assert_eq!(use_of(&["SET", "res", "two"]), 1);
+        assert_eq!(use_of(&["SET", "res", "one"]), 2);
+        assert_eq!(use_of(&["SET", "res", "two"]), 1);
+    }
+
+    #[test]
+    fn an_attempt_is_old_once_its_worker_has_left_after_it_began() {
+        let mut log = Log::with_workers(vec![String::from("c1"), String::from("c2")]);
+        let clock = RunClock::begin();
+        clock.start(0);
+        let peer = |name: &str| Peer::new(NodeId(0), 1).named(Some(name.to_owned()));
+        let begin = |log: &mut Log, name| log.begin(&peer(name), None, None).unwrap();
+        let first = ["c1", "c2", "pool"].map(|name| begin(&mut log, name));
+        log.push(&clock, What::Left { worker: ClientId(0) });
+        let second = ["c1", "c2", "pool"].map(|name| begin(&mut log, name));
+        assert_eq!(first.map(|it| log.is_old(it)), [true, false, true]);
+        assert_eq!(second.map(|it| log.is_old(it)), [false; 3]);
     }
 
     #[test]
