@@ -21,6 +21,21 @@ HERE = Path(__file__).resolve().parent.parent
 # Paths in the scenario, whose names are free.
 FREE = {"set", "sweep", "zip"}
 
+# A scenario with numbers in texts, and texts in their places that only a lax parser takes.
+NUMBERS = {
+    "schema": 1,
+    "name": "numbers",
+    "title": "Numbers in texts",
+    "run": {"seeds": "0..1"},
+    "client": [{"id": "c1", "steps": [{"at": "0s", "acquire": {}}, {"release": {}}]}],
+    "fault": [{"id": "f", "at": "1s", "every": "1s", "times": "1..3", "clock-jump": {"host": "A", "by": "5s"}}],
+}
+LAX = [
+    (("run", "seeds"), "0 .. 1"),
+    (("fault", 0, "times"), "+3"),
+    (("fault", 0, "clock-jump", "by"), "+5s"),
+]
+
 
 def places(value, at=()):
     """Yields the paths of all tables and values."""
@@ -41,6 +56,16 @@ def broken(tree, at):
         value["typo"] = 1
     else:
         parent[at[-1]] = [[1]]
+    return tree
+
+
+def replaced(tree, at, text):
+    """Returns the tree with a text in the place of a value."""
+    tree = copy.deepcopy(tree)
+    parent = tree
+    for key in at[:-1]:
+        parent = parent[key]
+    parent[at[-1]] = text
     return tree
 
 
@@ -67,6 +92,10 @@ def main():
         for at in places(tree):
             tried.append((name, at, broken(tree, at)))
             assert not validator.is_valid(tried[-1][2]), (name, at)
+    assert validator.is_valid(NUMBERS) and is_parsed(binary, "numbers.toml", NUMBERS)
+    for at, text in LAX:
+        tried.append(("numbers.toml", at, replaced(NUMBERS, at, text)))
+        assert not validator.is_valid(tried[-1][2]), at
     with ThreadPoolExecutor(4) as pool:
         parsed = pool.map(lambda it: is_parsed(binary, it[0], it[2]), tried)
         taken = [(name, at) for (name, at, _), is_taken in zip(tried, parsed) if is_taken]

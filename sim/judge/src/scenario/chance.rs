@@ -6,6 +6,8 @@ use core::str::FromStr;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::span::number;
+
 /// All counts from `min` to `max`, both included. In a file, a number or a text such as `3..20`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CountRange {
@@ -29,7 +31,7 @@ impl FromStr for CountRange {
     fn from_str(text: &str) -> Result<Self, String> {
         let wanted = || format!("`{text}` is not a count, expected a number or a range: `3..20`");
         let (min, max) = text.split_once("..").unwrap_or((text, text));
-        let number = |text: &str| text.parse().map_err(|_| wanted());
+        let number = |text: &str| number(text).ok_or_else(wanted);
         let range = Self { min: number(min)?, max: number(max)? };
         if range.min > range.max {
             return Err(format!("`{text}` ends before it begins"));
@@ -191,7 +193,7 @@ mod tests {
         assert_eq!(read("3"), Ok(CountRange::exactly(3)));
         assert_eq!(read("\"3..20\""), Ok(CountRange { min: 3, max: 20 }));
         assert_eq!(read("\"3\""), Ok(CountRange::exactly(3)));
-        for json in ["-1", "\"20..3\"", "\"three\"", "4294967296", "\"1..\""] {
+        for json in ["-1", "\"20..3\"", "\"three\"", "4294967296", "\"1..\"", "\"+3\""] {
             assert!(read(json).is_err(), "{json}");
         }
         for range in [CountRange::exactly(7), CountRange { min: 0, max: 2 }] {

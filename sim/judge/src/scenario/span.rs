@@ -84,6 +84,11 @@ impl SignedSpanRange {
     }
 }
 
+/// Parses digits. Unlike `parse`, this takes no `+` before them.
+pub(super) fn number<T: FromStr>(text: &str) -> Option<T> {
+    text.parse().ok().filter(|_| text.bytes().all(|it| it.is_ascii_digit()))
+}
+
 impl FromStr for Span {
     type Err = String;
 
@@ -112,7 +117,7 @@ impl FromStr for SignedSpan {
     fn from_str(text: &str) -> Result<Self, String> {
         let (sign, rest) = match text.strip_prefix('-') {
             Some(rest) => (-1, rest),
-            None => (1, text.strip_prefix('+').unwrap_or(text)),
+            None => (1, text),
         };
         let span: Span = rest.parse()?;
         let size = i64::try_from(span.0).map_err(|_| format!("`{text}` is too long"))?;
@@ -153,7 +158,7 @@ impl FromStr for SeedRange {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let numbers = text.split_once("..").and_then(|(first, end)| {
-            Some(Self(first.trim().parse().ok()?..end.trim().parse().ok()?))
+            Some(Self(number(first)?..number(end)?))
         });
         let wanted = "a range of seeds such as `0..100`, the end excluded";
         let range =
@@ -298,5 +303,11 @@ mod tests {
         }
         assert!("5ms..1ms".parse::<SpanRange>().is_err());
         assert!("1ms..-1ms".parse::<SignedSpanRange>().is_err());
+        for text in ["+5s", "--5s", "-+5s"] {
+            assert!(text.parse::<SignedSpan>().is_err(), "{text}");
+        }
+        for text in ["0 .. 100", "0..+5", "-1..5", "5..5", ".."] {
+            assert!(text.parse::<SeedRange>().is_err(), "{text}");
+        }
     }
 }
