@@ -9,8 +9,8 @@
 //!   time, and otherwise that it did not; or that the limit was reached.
 //! - A lease that is lost, and has been held for long enough to be watched, must be reported or
 //!   released within [`Setting::notice_ns`](super::setting::Setting). The bound begins when so many
-//!   of the nodes that lack the key have been available to the client (see
-//!   [`Facts::available_since_ns`]) that their replies prove the loss.
+//!   of the nodes that lack the key have been available and connected to the client (see
+//!   [`Facts::connected_since_ns`]) that their replies prove the loss.
 //! - A lease whose process has been running since the deadline was reported as lost, or released, by
 //!   then; and no check from the deadline on says that it is alive (counterexample K6).
 //! - A lease that was reported as lost stays lost: neither an extension nor a check revives it.
@@ -18,9 +18,9 @@
 //!   half of its TTL the process has been running and could reach a majority, all of them nodes that
 //!   counted for the lease last and have had the key since the grant.
 //!
-//! Judged are clients of this project alone, the second rule only for those that hear pushes. A node
-//! counts for the second rule only if its first host is still its master, because clients may not
-//! know of another one, and if it loses no key without a push
+//! Judged are clients of this project alone; the bound on the notice of a loss holds only for those that
+//! hear pushes. A node counts as one that the client can reach only if its first host is still its
+//! master, because clients may not know of another one, and if it loses no key without a push
 //! ([`Setting::silent`](super::setting::Setting)), and not while the client's connection may be half
 //! open.
 //!

@@ -13,9 +13,9 @@
 //!
 //! If any attempt of a run reports `Taken`, some attempt of the run was granted the lock. This rule
 //! does not apply if a fault began, or if clients have different lists of nodes or two names of one.
-//! Nor does it if an attempt was cancelled, too slow or refused by quarantine, or lacked answers:
-//! while connections opened, or because its client's clock is so fast that a round trip exceeds the
-//! node timeout.
+//! Nor does it if an attempt was cancelled, too slow, overloaded or refused by quarantine, or had too
+//! few nodes because answers were cut short: while connections opened, or because its client's clock is
+//! so fast that a round trip exceeds the node timeout.
 //!
 //! And a client that asks at once (`try_acquire`) does not stop at a split vote before its attempts
 //! are used up.
@@ -39,8 +39,8 @@ pub(super) struct SoundRefusal {
     found: Judgement,
     /// First attempt whose outcome is `Taken`.
     told: Option<AttemptId>,
-    /// True if an attempt was granted the lock, or was cancelled, too slow or refused by
-    /// quarantine.
+    /// True if an attempt was granted the lock, or was cancelled, too slow, overloaded, refused by
+    /// quarantine, or cut short with too few nodes.
     grant_or_excuse_seen: bool,
     has_faults: bool,
     /// By client: number of the last settled attempt, and number of consecutive split votes modulo

@@ -40,7 +40,8 @@ pub enum Property {
     FencedOrder,
     /// No key is left behind after a failure or a release.
     Tidy,
-    /// After the faults end, the lock can be acquired again in bounded time.
+    /// While a client keeps trying and can reach a majority, some client is granted the lock within a
+    /// bound.
     DeadlockFree,
     /// With a majority of nodes up and free, an attempt succeeds; and every attempt settles in
     /// time.
