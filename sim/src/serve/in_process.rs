@@ -48,7 +48,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// use redlock_sim::serve::in_process::{Host, Worker};
 ///
 /// async fn lock_once(host: Host) {
-///     let connection = host.connect(host.nodes()[0]);
+///     let connection = host.connect(host.nodes()[0]).await;
 ///     // … take the lock, then:
 ///     let section = host.enter("the value of my keys");
 ///     tokio::time::sleep(host.ttl() / 2).await;

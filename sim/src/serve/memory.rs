@@ -134,7 +134,7 @@ impl End {
         (end(0), end(1))
     }
 
-    /// Returns the lanes that this end reads and writes.
+    /// Calls `use_lanes` with the lanes that this end reads and writes.
     fn with<T>(&self, use_lanes: impl FnOnce(&mut Lane, &mut Lane) -> T) -> T {
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         let [first, second] = &mut *lanes;

@@ -211,7 +211,7 @@ pub struct Now {
 /// The facts that the host needs about a subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// Number of nodes that the subject locks: the first ones of the cluster.
+    /// Number of nodes that the subject locks: the first ones of the client's own list.
     pub nodes: usize,
     /// Number of connections that the subject keeps to each node.
     pub lanes: u16,

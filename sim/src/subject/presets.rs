@@ -108,7 +108,7 @@ const SINGLE: Policy = Policy {
 /// `SETNX`, and the expiry in a separate command.
 const TWO_COMMANDS: Policy = Policy { expiry: Expiry::Never, ..SINGLE };
 
-/// [`SINGLE`], for clients that kind how many replicas have the key; a failed attempt releases its
+/// [`SINGLE`], for clients that ask how many replicas have the key; a failed attempt releases its
 /// key.
 const WAITING: Policy = Policy { release_after_failure: ReleaseTo::Everyone, ..SINGLE };
 

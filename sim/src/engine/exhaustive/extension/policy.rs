@@ -1,6 +1,6 @@
 //! The short form of the extension rule, under any wording.
 //!
-//! Under the wording as built it equals `redlock_client::protocol`, for three nodes and in ticks.
+//! Under the wording as built it equals `redlock_protocol`, for three nodes and in ticks.
 //! [`Both`](super::Both) compares the two.
 
 use super::wording::{Repair, Wording, Young};
