@@ -77,7 +77,7 @@ pub(super) fn build(
     let names = names(log, &owners, unnamed);
     let is_cut_short = log.is_full || names.is_none();
     let names = names.unwrap_or_default();
-    let mut teller = HistoryBuilder {
+    let mut builder = HistoryBuilder {
         needed: (nodes / 2 + 1) as u8,
         case: &case,
         log,
@@ -91,12 +91,12 @@ pub(super) fn build(
         events: Vec::new(),
     };
     if !is_cut_short {
-        teller.open(walls_ns);
-        log.entries.iter().enumerate().for_each(|(place, entry)| teller.entry(place, entry));
+        builder.open(walls_ns);
+        log.entries.iter().enumerate().for_each(|(place, entry)| builder.entry(place, entry));
     }
-    let last_ns = teller.events.last().map_or(0, |event| event.at_ns);
-    teller.push(last_ns.max(now_ns), EventKind::Ended);
-    BuiltHistory { events: teller.events, case, is_cut_short }
+    let last_ns = builder.events.last().map_or(0, |event| event.at_ns);
+    builder.push(last_ns.max(now_ns), EventKind::Ended);
+    BuiltHistory { events: builder.events, case, is_cut_short }
 }
 
 /// Returns the case as it was run: with every client as a worker, whatever subject it has in the

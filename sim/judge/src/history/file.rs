@@ -1,10 +1,13 @@
-//! Stored histories: files of JSON lines, which [`read`] validates before use. Runs store them
-//! compressed with gzip; a reader takes both forms.
+//! Stored histories: files of JSON lines. Runs store them compressed with gzip; a reader takes both
+//! forms.
+//!
+//! [`read`] validates the events, but of the scenario only the numbers of nodes and clients: the caller
+//! must check [`complaints`](crate::scenario::complaints) before it uses the scenario.
 //!
 //! The first line is the [`Header`], each further line is one [`Event`], and the last line is the
 //! hash of the history; without the hash, a truncated file could pass for a short run. The header
 //! repeats the scenario, because events hold numbers and the scenario holds their names. For that
-//! reason this is the only file of `history` that imports the neighbouring module `scenario`.
+//! reason only this file of `history` and its part `bounds` import the neighbouring module `scenario`.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read as _};
