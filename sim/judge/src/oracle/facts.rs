@@ -130,7 +130,7 @@ impl Facts {
     }
 
     /// Returns true if a round trip between `client` and `node` fits into the node timeout.
-    pub(super) fn answers_in_time(&self, client: ClientId, node: NodeId) -> bool {
+    fn answers_in_time(&self, client: ClientId, node: NodeId) -> bool {
         self.reach.round_trip_ns(client, node) < self.setting.node_timeout_ns
     }
 

@@ -153,18 +153,9 @@ fn is_good(facts: &Facts, id: AttemptId, attempt: &Attempt, node: NodeId) -> boo
         let_go_ns.max(facts.processes.runs_since_ns(id.client)).saturating_add(heal_ns);
     let may_be_closed = let_go_ns <= facts.now_ns && attempt.began_ns < redialled_ns;
     let may_answer = may_be_written
-        && facts.answers_in_time(id.client, node)
         && !may_be_closed
         && !facts.reach.may_be_half_open(id.client, node, attempt.began_ns, heal_ns);
-    let reached_ns = facts.reach.since_ns(id.client, node);
-    let is_in_reach = match reached_ns {
-        0 => true,
-        NEVER => false,
-        _ => {
-            let dials_ns = reached_ns.max(facts.processes.runs_since_ns(id.client));
-            dials_ns.saturating_add(heal_ns) <= attempt.began_ns
-        }
-    };
+    let is_available = facts.available_since_ns(id.client, node) <= attempt.began_ns;
     let (by_rate_ns, by_readings_ns) = since_t1_ns(facts, id, attempt);
-    may_answer && is_in_reach && is_in_time(by_rate_ns.max(by_readings_ns))
+    may_answer && is_available && is_in_time(by_rate_ns.max(by_readings_ns))
 }
