@@ -201,20 +201,7 @@ const fn topic(property: Property) -> Topic {
 }
 
 fn causes(violation: &Violation) -> Vec<String> {
-    let mut causes: Vec<_> = violation
-        .blamed
-        .iter()
-        .map(|cause| match cause {
-            Blame::Amnesia(_) => "amnesia",
-            Blame::Application => "application",
-            Blame::Clock(_) => "clock",
-            Blame::DelayedWrite => "delayed-write",
-            Blame::Membership => "membership",
-            Blame::Operator => "operator",
-            Blame::Pause => "pause",
-            Blame::Randomness => "randomness",
-        })
-        .collect();
+    let mut causes: Vec<_> = violation.blamed.iter().map(Blame::name).collect();
     causes.sort_unstable();
     causes.dedup();
     causes.into_iter().map(str::to_owned).collect()

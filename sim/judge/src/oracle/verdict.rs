@@ -28,6 +28,30 @@ pub enum Blame {
     Randomness,
 }
 
+impl Blame {
+    /// Returns the name in scenarios and reports, without the host that a cause may have.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Amnesia(_) => "amnesia",
+            Self::Application => "application",
+            Self::Clock(_) => "clock",
+            Self::DelayedWrite => "delayed-write",
+            Self::Membership => "membership",
+            Self::Operator => "operator",
+            Self::Pause => "pause",
+            Self::Randomness => "randomness",
+        }
+    }
+
+    const fn host(self) -> Option<HostId> {
+        match self {
+            Self::Amnesia(host) | Self::Clock(host) => Some(host),
+            _ => None,
+        }
+    }
+}
+
 /// Maximum number of causes: one for each of nine nodes, the clocks of two clients or two causes in
 /// applications, and different lists of nodes.
 const CAUSES_MAX: usize = 13;
@@ -86,15 +110,9 @@ impl Blamed {
         if self.is_none() {
             return vec![String::from("none")];
         }
-        let name = |blame: Blame| match blame {
-            Blame::Amnesia(host) => format!("amnesia({})", scenario.host_name(host)),
-            Blame::Application => String::from("application"),
-            Blame::Clock(host) => format!("clock({})", scenario.host_name(host)),
-            Blame::DelayedWrite => String::from("delayed-write"),
-            Blame::Membership => String::from("membership"),
-            Blame::Operator => String::from("operator"),
-            Blame::Pause => String::from("pause"),
-            Blame::Randomness => String::from("randomness"),
+        let name = |blame: Blame| match blame.host() {
+            Some(host) => format!("{}({})", blame.name(), scenario.host_name(host)),
+            None => blame.name().to_owned(),
         };
         self.iter().map(name).collect()
     }
