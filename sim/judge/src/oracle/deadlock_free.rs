@@ -53,7 +53,7 @@
 //! client is blamed.
 
 use super::facts::Facts;
-use super::ground::{NEVER, exceeds, since};
+use super::ground::{NEVER, exceeds, kth_since_ns, since};
 use super::verdict::{Blame, Blamed, Judgement, Violation};
 use super::wakes::Wakes;
 use crate::history::{
@@ -243,8 +243,8 @@ impl DeadlockFree {
                 _ if facts.setting.has_names_twice() => Blamed::just(Blame::Membership),
                 _ => of_own_clock(facts, id, (from_ns, bound_ns)),
             };
-            let found = Violation::of_one(id, facts.now_ns, blamed);
-            self.found = Judgement::Violated(Violation { from_ns, ..found });
+            let found = Violation::lasting(id, from_ns, facts.now_ns, blamed);
+            self.found = Judgement::Violated(found);
         }
     }
 
@@ -271,9 +271,7 @@ fn majority_since_ns(facts: &Facts, id: AttemptId, since_ns_of: impl Fn(NodeId) 
             since_ns[node] = since_ns_of(node);
         }
     }
-    let since_ns = since_ns.first_mut(nodes);
-    since_ns.sort_unstable();
-    since_ns.get(needed - 1).copied().unwrap_or(NEVER)
+    kth_since_ns(since_ns, needed)
 }
 
 /// Returns since when the votes of a majority count, as the client of `id` knows it now; 0 if it knows

@@ -165,12 +165,11 @@ impl Facts {
     /// answer to another command for that one; or a failover that the client was not told of had
     /// replaced the master that answered.
     pub(super) fn mismatched(&self, client: ClientId, nodes: NodeIds, at_ns: u64) -> Blamed {
-        let heal_ns = self.setting.heal_ns;
         let mut blamed = Blamed::NONE;
         nodes
             .iter()
             .filter(|&node| self.setting.has_node(node))
-            .filter(|&node| self.reach.may_be_mismatched(client, node, at_ns, heal_ns))
+            .filter(|&node| self.reach.may_be_mismatched(client, node, at_ns))
             .for_each(|node| blamed.add(Blame::Amnesia(node.first_host())));
         blamed
     }

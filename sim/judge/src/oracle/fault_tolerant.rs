@@ -69,9 +69,8 @@ impl FaultTolerant {
     }
 
     fn violated(&mut self, facts: &Facts, id: AttemptId, attempt: &Attempt, blamed: Blamed) {
-        let found = Violation::of_one(id, facts.now_ns, blamed);
         let from_ns = attempt.began_ns.min(facts.now_ns);
-        self.0.violated(Violation { from_ns, ..found });
+        self.0.violated(Violation::lasting(id, from_ns, facts.now_ns, blamed));
     }
 }
 
@@ -130,8 +129,7 @@ fn is_good(facts: &Facts, id: AttemptId, attempt: &Attempt, node: NodeId) -> boo
         // The vote may wait for an introduction behind it, which does not come any more.
         let was_cut_off = facts.reach.since_ns(id.client, node) > attempt.began_ns
             && facts.reach.awaits_answer(id.client, node);
-        let is_mismatched =
-            facts.reach.may_be_mismatched(id.client, node, attempt.began_ns, facts.setting.heal_ns);
+        let is_mismatched = facts.reach.may_be_mismatched(id.client, node, attempt.began_ns);
         let took_ns = key.answered_ns.saturating_sub(key.written_ns);
         let is_in_time = is_in_time(facts.by_clock_of(id.client, took_ns));
         return !key.failed && !was_cut_off && !is_mismatched && is_in_time;
@@ -147,14 +145,14 @@ fn is_good(facts: &Facts, id: AttemptId, attempt: &Attempt, node: NodeId) -> boo
         }
         _ => true,
     };
-    let heal_ns = facts.setting.heal_ns;
     let let_go_ns = facts.reach.let_go_ns(id.client, node);
-    let redialled_ns =
-        let_go_ns.max(facts.processes.runs_since_ns(id.client)).saturating_add(heal_ns);
+    let redialled_ns = let_go_ns
+        .max(facts.processes.runs_since_ns(id.client))
+        .saturating_add(facts.setting.heal_ns);
     let may_be_closed = let_go_ns <= facts.now_ns && attempt.began_ns < redialled_ns;
     let may_answer = may_be_written
         && !may_be_closed
-        && !facts.reach.may_be_half_open(id.client, node, attempt.began_ns, heal_ns);
+        && !facts.reach.may_be_half_open(id.client, node, attempt.began_ns);
     let is_available = facts.available_since_ns(id.client, node) <= attempt.began_ns;
     let (by_rate_ns, by_readings_ns) = since_t1_ns(facts, id, attempt);
     may_answer && is_available && is_in_time(by_rate_ns.max(by_readings_ns))

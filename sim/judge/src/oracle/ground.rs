@@ -1,5 +1,7 @@
 //! The notation of time in all parts of the oracle.
 
+use crate::ids::PerNode;
+
 /// Time of an event that has not happened.
 pub(super) const NEVER: u64 = u64::MAX;
 
@@ -8,6 +10,13 @@ pub(super) const MS_NS: u64 = 1_000_000;
 
 /// Error of a time that is converted to another clock: both ends are whole nanoseconds.
 pub(super) const ROUNDING_NS: u64 = 2;
+
+/// Returns since when at least `count` nodes have been in a state, if each node has been since the time
+/// in `since_ns`; [`NEVER`] if fewer are.
+pub(super) fn kth_since_ns(mut since_ns: PerNode<u64>, count: usize) -> u64 {
+    since_ns.values_mut().into_slice().sort_unstable();
+    count.checked_sub(1).and_then(|place| since_ns.values().nth(place)).copied().unwrap_or(NEVER)
+}
 
 /// Returns true if a clock that has gained `gained_ns` is further ahead than a lease's drift allows.
 pub(super) fn exceeds(gained_ns: i64, drift_ns: u64) -> bool {

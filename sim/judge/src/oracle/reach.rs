@@ -94,6 +94,8 @@ pub(super) struct Reach {
     round_trip_ns: PerClient<PerNode<u64>>,
     /// Nodes that may restart behind a proxy.
     proxied: NodeIds,
+    /// See [`Setting`].
+    heal_ns: u64,
 }
 
 impl Reach {
@@ -115,6 +117,7 @@ impl Reach {
             written_ns: PerClient::filled(PerNode::filled(0)),
             round_trip_ns: round_trips_ns(scenario, setting),
             proxied: setting.proxied,
+            heal_ns: setting.heal_ns,
         }
     }
 
@@ -223,15 +226,9 @@ impl Reach {
 
     /// Returns true if what `client` wrote to `node` by `at_ns` may have gone into a half-open
     /// connection that the client had no time to replace: `heal_ns` after it lost patience.
-    pub(super) fn may_be_half_open(
-        &self,
-        client: ClientId,
-        node: NodeId,
-        at_ns: u64,
-        heal_ns: u64,
-    ) -> bool {
+    pub(super) fn may_be_half_open(&self, client: ClientId, node: NodeId, at_ns: u64) -> bool {
         let connection = &self.connections[client][node];
-        let replaced_ns = connection.half_open_let_go_ns.saturating_add(heal_ns);
+        let replaced_ns = connection.half_open_let_go_ns.saturating_add(self.heal_ns);
         connection.works_since_ns == NEVER && at_ns < replaced_ns
     }
 
@@ -250,15 +247,10 @@ impl Reach {
     /// which a proxy hides that `node` restarted and owes an answer for ever: the next answer
     /// matches no command. The client has noticed that `heal_ns` after the restart. Or to a master
     /// that a failover had replaced.
-    pub(super) fn may_be_mismatched(
-        &self,
-        client: ClientId,
-        node: NodeId,
-        at_ns: u64,
-        heal_ns: u64,
-    ) -> bool {
+    pub(super) fn may_be_mismatched(&self, client: ClientId, node: NodeId, at_ns: u64) -> bool {
         let Connection { owes_since, outdated_until_ns, .. } = self.connections[client][node];
-        owes_since != 0 && at_ns < owes_since.saturating_add(heal_ns) || at_ns < outdated_until_ns
+        owes_since != 0 && at_ns < owes_since.saturating_add(self.heal_ns)
+            || at_ns < outdated_until_ns
     }
 
     pub(super) fn node_down(&mut self, node: NodeId) {

@@ -29,7 +29,7 @@
 //! taken the answer to another command for that to its read; nothing excuses any other violation.
 
 use super::facts::Facts;
-use super::ground::NEVER;
+use super::ground::{NEVER, kth_since_ns};
 use super::key_losses::{answers_since_ns, attends_since_ns, has_had, has_kept, lacks_since_ns};
 use super::leases::Attempt;
 use super::verdict::{Blamed, Judgement, Violation};
@@ -161,8 +161,7 @@ impl SoundLoss {
     }
 
     fn violated(&mut self, facts: &Facts, id: AttemptId, from_ns: u64, blamed: Blamed) {
-        let found = Violation::of_one(id, facts.now_ns, blamed);
-        self.found.violated(Violation { from_ns, ..found });
+        self.found.violated(Violation::lasting(id, from_ns, facts.now_ns, blamed));
     }
 }
 
@@ -220,11 +219,8 @@ fn lost_since_ns(facts: &Facts, id: AttemptId, attempt: &Attempt) -> u64 {
     for node in members.iter() {
         since_ns[node] = lacks_since_ns(facts, id, node);
     }
-    let since_ns = since_ns.first_mut(facts.setting.nodes);
-    since_ns.sort_unstable();
     let others = (members.count() + 1).saturating_sub(attempt.needed) as usize;
-    let known_by = others.checked_sub(1).and_then(|place| since_ns.get(place));
-    known_by.map_or(NEVER, |known_ns| (*known_ns).max(attends_since_ns(facts, id.client)))
+    kth_since_ns(since_ns, others).max(attends_since_ns(facts, id.client))
 }
 
 /// Returns since when the lease of `id` has been over by the client's clock; [`NEVER`] if it is not.

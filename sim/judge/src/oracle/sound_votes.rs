@@ -125,8 +125,7 @@ impl SoundVotes {
     }
 
     fn violated(&mut self, facts: &Facts, id: AttemptId, from_ns: u64, blamed: Blamed) {
-        let found = Violation::of_one(id, facts.now_ns, blamed);
-        self.found.violated(Violation { from_ns, ..found });
+        self.found.violated(Violation::lasting(id, from_ns, facts.now_ns, blamed));
     }
 }
 

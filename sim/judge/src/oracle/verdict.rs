@@ -164,6 +164,16 @@ impl Violation {
         Self { from_ns: at_ns, to_ns: at_ns, first, second, node, blamed }
     }
 
+    /// Creates a violation by one attempt from `from_ns` to `to_ns`.
+    pub(super) const fn lasting(
+        attempt: AttemptId,
+        from_ns: u64,
+        to_ns: u64,
+        blamed: Blamed,
+    ) -> Self {
+        Self { from_ns, ..Self::of_one(attempt, to_ns, blamed) }
+    }
+
     /// Creates a violation between two leases at one instant; `pair` holds the earlier lease first.
     pub(super) const fn of_two(pair: (AttemptId, AttemptId), at_ns: u64, blamed: Blamed) -> Self {
         let (first, second, node) = (pair.0, Some(pair.1), None);
