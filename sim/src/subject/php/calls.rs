@@ -102,11 +102,7 @@ impl PhpClient {
         if self.tries_of_call == TRIES {
             self.tries_of_call = 0;
         }
-        let again = match self.patience {
-            Patience::AtOnce => false,
-            Patience::Attempts(most) => self.tries < most,
-            Patience::UntilBoot(end_ns) => now.boot_ns < end_ns,
-        };
+        let again = self.patience.allows(self.tries, now.boot_ns);
         if again { self.due() } else { self.give_up() }
     }
 
