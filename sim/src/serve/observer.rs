@@ -131,7 +131,7 @@ fn answer(world: &World, protocol: &mut Protocol, request: &[Bytes]) -> Reply {
 fn done(done: Result<(), impl Display>) -> Value {
     match done {
         Ok(()) => Value::ok(),
-        Err(why) => Value::error(why.to_string()),
+        Err(why) => Value::error(format!("ERR {why}")),
     }
 }
 

@@ -83,20 +83,20 @@ pub(super) struct Peer {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Disbelief {
     #[error(
-        "ERR `{name}` is no client of this scenario: a worker's name is in DRIVE_CLIENT, here {clients}"
+        "`{name}` is no client of this scenario: a worker's name is in DRIVE_CLIENT, here {clients}"
     )]
     Stranger { name: String, clients: String },
     #[error(
-        "ERR this run locks another resource: see `resource` in the first lines of `serve`, or DRIVE_RESOURCE"
+        "this run locks another resource: see `resource` in the first lines of `serve`, or DRIVE_RESOURCE"
     )]
     OtherResource,
-    #[error("ERR this worker is in its section already: send LEAVE first")]
+    #[error("this worker is in its section already: send LEAVE first")]
     Inside,
-    #[error("ERR this worker is not in its section: send ENTER first")]
+    #[error("this worker is not in its section: send ENTER first")]
     Outside,
-    #[error("ERR a worker's name is a letter, then up to 63 letters, digits, `-` and `_`")]
+    #[error("a worker's name is a letter, then up to 63 letters, digits, `-` and `_`")]
     Name,
-    #[error("ERR too many workers: at most {WORKERS_MAX}")]
+    #[error("too many workers: at most {WORKERS_MAX}")]
     TooMany,
 }
 
@@ -210,8 +210,7 @@ impl Recorder {
 
     /// Returns the first refusal of a worker that is no client of the scenario.
     pub(super) fn stranger(&self) -> Option<String> {
-        let refused = self.lock().stranger.clone();
-        refused.map(|it| it.trim_start_matches("ERR ").to_owned())
+        self.lock().stranger.clone()
     }
 
     /// Records the commands of `peer` that a master does not know.

@@ -50,11 +50,11 @@ impl Process {
 /// Reason for rejecting a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NoWorker {
-    #[error("ERR no fault of this scenario pauses this client")]
+    #[error("no fault of this scenario pauses this client")]
     NeverPaused,
-    #[error("ERR expected the id of a worker's process that may be stopped")]
+    #[error("expected the id of a worker's process that may be stopped")]
     NoProcess,
-    #[error("ERR the process of this client is stopped by a fault")]
+    #[error("the process of this client is stopped by a fault")]
     Stopped,
 }
 

@@ -52,11 +52,11 @@ pub type Describe = fn(&Verdict) -> Vec<String>;
 /// Reason why a fault cannot begin now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unready {
-    #[error("ERR this scenario has no such fault: see FAULTS")]
+    #[error("this scenario has no such fault: see FAULTS")]
     NoFault,
-    #[error("ERR this fault has begun, or does not happen in this run: see FAULTS")]
+    #[error("this fault has begun, or does not happen in this run: see FAULTS")]
     NotWaiting,
-    #[error("ERR the run has not started: send START first")]
+    #[error("the run has not started: send START first")]
     NotStarted,
 }
 
