@@ -312,3 +312,11 @@ fn longest_ns(step: &Step, ttl_ns: u64) -> u64 {
     let slept = step.sleep.map_or(0, |span| span.max.0);
     [acquiring, extending, repeated, slept].into_iter().fold(held, u64::saturating_add)
 }
+
+fn host_named(scenario: &Scenario, name: &str) -> HostId {
+    scenario.host_named(name).expect("a valid scenario names hosts that exist")
+}
+
+fn node_named(scenario: &Scenario, name: &str) -> NodeId {
+    scenario.node_named(name).expect("a valid scenario names nodes that exist")
+}

@@ -6,6 +6,7 @@ use lock_judge::scenario::{Client, Scenario};
 use redis_sim::{Persistence, Storage};
 
 use super::strike::{FaultEffect, PlannedFault};
+use super::{host_named, node_named};
 use crate::subject::kind;
 use crate::terms;
 
@@ -102,12 +103,4 @@ pub(super) fn planned_delays(scenario: &Scenario) -> Delays {
         }
     }
     delays
-}
-
-fn host_named(scenario: &Scenario, name: &str) -> HostId {
-    scenario.host_named(name).expect("a valid scenario names hosts that exist")
-}
-
-fn node_named(scenario: &Scenario, name: &str) -> NodeId {
-    scenario.node_named(name).expect("a valid scenario names nodes that exist")
 }

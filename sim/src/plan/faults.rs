@@ -7,9 +7,9 @@ use lock_judge::scenario::{
     Restarting, Scenario, Stopwatch, WhichAttempt,
 };
 
-use super::Unplannable;
 use super::draws::{Drawn, Draws, Value};
 use super::strike::{Begin, Death, End, FaultEffect, Manner, PlannedFault};
+use super::{Unplannable, host_named, node_named};
 
 /// Returns the strikes of all faults of the scenario, in the order of the faults.
 pub(super) fn planned_faults(
@@ -248,14 +248,6 @@ fn group(scenario: &Scenario, names: &[String]) -> HostIds {
     names.iter().map(|name| host_named(scenario, name)).collect()
 }
 
-fn host_named(scenario: &Scenario, name: &str) -> HostId {
-    scenario.host_named(name).expect("a valid scenario names hosts that exist")
-}
-
 fn client_named(scenario: &Scenario, name: &str) -> ClientId {
     scenario.client_named(name).expect("a valid scenario names clients that exist")
-}
-
-fn node_named(scenario: &Scenario, name: &str) -> NodeId {
-    scenario.node_named(name).expect("a valid scenario names nodes that exist")
 }

@@ -308,3 +308,8 @@ impl Scenario {
         self.host_ids().find(|&host| self.host_name(host) == name)
     }
 }
+
+/// For `skip_serializing_if`.
+fn is_false(it: &bool) -> bool {
+    !it
+}

@@ -157,9 +157,8 @@ impl FromStr for SeedRange {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let numbers = text.split_once("..").and_then(|(first, end)| {
-            Some(Self(number(first)?..number(end)?))
-        });
+        let numbers =
+            text.split_once("..").and_then(|(first, end)| Some(Self(number(first)?..number(end)?)));
         let wanted = "a range of seeds such as `0..100`, the end excluded";
         let range =
             numbers.ok_or_else(|| format!("`{text}` is no range of seeds, expected {wanted}"))?;

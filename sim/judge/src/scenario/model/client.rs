@@ -5,6 +5,7 @@ use core::fmt;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::is_false;
 use crate::scenario::chance::CountRange;
 use crate::scenario::span::{Span, SpanRange};
 use crate::scenario::subjects::{OURS, subject};
@@ -223,10 +224,6 @@ pub struct Acquire {
 impl Acquire {
     /// Maximum number of attempts of an acquisition that does not wait.
     pub const AT_ONCE_MOST: u32 = 5;
-}
-
-fn is_false(it: &bool) -> bool {
-    !it
 }
 
 /// The parameters of an extension.

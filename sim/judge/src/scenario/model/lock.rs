@@ -4,6 +4,7 @@ use core::num::NonZeroU16;
 
 use serde::{Deserialize, Serialize};
 
+use super::is_false;
 use crate::scenario::span::{Span, SpanRange};
 
 /// The lock's parameters, as the clients are configured with them.
@@ -61,10 +62,6 @@ impl Default for Lock {
             restart_guard: RestartGuard::Quarantine,
         }
     }
-}
-
-fn is_false(it: &bool) -> bool {
-    !it
 }
 
 /// Part of its TTL that a lease gives up because clocks run at different rates.

@@ -7,6 +7,7 @@ use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::hosts::HostNames;
+use crate::scenario::model::is_false;
 use crate::scenario::span::{SignedSpanRange, Span, SpanRange};
 
 /// A fault without details other than its hosts.
@@ -82,10 +83,6 @@ pub struct Restarting {
     /// stored.
     #[serde(default, skip_serializing_if = "is_false")]
     pub replaced: bool,
-}
-
-fn is_false(it: &bool) -> bool {
-    !it
 }
 
 /// Clock that measures the delay of a restart.
