@@ -28,52 +28,6 @@ pub trait Client: Clone + Send + Sync {
     fn fingerprint(&self, order: [usize; NODES], now: u8) -> u128;
 }
 
-impl Client for Policy {
-    fn can(&self, input: Input, now: u8) -> bool {
-        Self::can(self, input, now)
-    }
-
-    fn handle(&mut self, input: Input, now: u8) -> Vec<Action> {
-        Self::handle(self, input, now)
-    }
-
-    fn believes(&self, now: u8) -> bool {
-        Self::believes(self, now)
-    }
-
-    fn current(&self) -> Option<Token> {
-        Self::current(self)
-    }
-
-    fn tries(&self) -> Option<Token> {
-        Self::tries(self)
-    }
-
-    fn counts(&self, node: usize) -> bool {
-        Self::counts(self, node)
-    }
-
-    fn is_done(&self) -> bool {
-        Self::is_done(self)
-    }
-
-    fn owes(&self, node: usize, token: Token) -> bool {
-        Self::owes(self, node, token)
-    }
-
-    fn encode(&self, now: u8) -> u128 {
-        Self::encode(self, now)
-    }
-
-    fn encode_node(&self, node: usize, now: u8) -> u128 {
-        Self::encode_node(self, node, now)
-    }
-
-    fn fingerprint(&self, _: [usize; NODES], _: u8) -> u128 {
-        0
-    }
-}
-
 /// Both forms of the rule as built, run side by side step by step: the machines that a client runs,
 /// and the short rule with which the weaker wordings are compared.
 #[derive(Clone)]

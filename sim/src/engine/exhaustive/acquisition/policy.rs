@@ -6,7 +6,7 @@
 use super::encoding::Word;
 use super::link::{Link, Pending, State};
 use super::wording::{Compared, Measured, ReleasedTo, Votes, Wording};
-use super::{Action, Answer, Input, NODES, QUORUM, Request, Terms, Token};
+use super::{Action, Answer, Client, Input, NODES, QUORUM, Request, Terms, Token};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -67,8 +67,10 @@ impl Policy {
             links: [Link::NEW; NODES],
         }
     }
+}
 
-    pub(super) fn can(&self, input: Input, now: u8) -> bool {
+impl Client for Policy {
+    fn can(&self, input: Input, now: u8) -> bool {
         match input {
             Input::Begin => {
                 matches!(self.phase, Phase::Idle(from) if from <= now)
@@ -85,7 +87,7 @@ impl Policy {
         }
     }
 
-    pub(super) fn handle(&mut self, input: Input, now: u8) -> Vec<Action> {
+    fn handle(&mut self, input: Input, now: u8) -> Vec<Action> {
         let mut actions = Vec::new();
         match input {
             Input::Begin => self.begin(now, &mut actions),
@@ -113,36 +115,31 @@ impl Policy {
         actions
     }
 
-    pub(super) fn believes(&self, now: u8) -> bool {
+    fn believes(&self, now: u8) -> bool {
         self.phase == Phase::Held && now < self.deadline()
     }
 
-    pub(super) fn current(&self) -> Option<Token> {
+    fn current(&self) -> Option<Token> {
         (!matches!(self.phase, Phase::Idle(_))).then(|| self.token())
     }
 
-    pub(super) fn tries(&self) -> Option<Token> {
+    fn tries(&self) -> Option<Token> {
         (self.phase == Phase::Trying).then(|| self.token())
     }
 
-    pub(super) fn counts(&self, node: usize) -> bool {
+    fn counts(&self, node: usize) -> bool {
         self.current().is_some() && self.votes[node] == Vote::Counted
     }
 
-    pub(super) fn is_done(&self) -> bool {
+    fn is_done(&self) -> bool {
         matches!(self.phase, Phase::Idle(_)) && self.attempt == self.attempts_max
     }
 
-    pub(super) fn owes(&self, node: usize, token: Token) -> bool {
+    fn owes(&self, node: usize, token: Token) -> bool {
         self.links[node].owes(token)
     }
 
-    /// Returns the number of releases owed to `node`.
-    pub(super) fn debts(&self, node: usize) -> usize {
-        self.links[node].debts()
-    }
-
-    pub(super) fn encode(&self, now: u8) -> u128 {
+    fn encode(&self, now: u8) -> u128 {
         let mut word = Word::default();
         let (phase, ahead) = match self.phase {
             Phase::Idle(from) => (0, from.saturating_sub(now)),
@@ -161,12 +158,23 @@ impl Policy {
         word.value()
     }
 
-    pub(super) fn encode_node(&self, node: usize, now: u8) -> u128 {
+    fn encode_node(&self, node: usize, now: u8) -> u128 {
         let mut word = Word::default();
         let is_over = matches!(self.phase, Phase::Idle(_));
         word.push(if is_over { 0 } else { self.votes[node] as u8 }, 3);
         self.links[node].encode(now, &mut word);
         word.value()
+    }
+
+    fn fingerprint(&self, _: [usize; NODES], _: u8) -> u128 {
+        0
+    }
+}
+
+impl Policy {
+    /// Returns the number of releases owed to `node`.
+    pub(super) fn debts(&self, node: usize) -> usize {
+        self.links[node].debts()
     }
 
     fn deadline(&self) -> u8 {

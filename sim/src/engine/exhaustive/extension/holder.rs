@@ -26,48 +26,6 @@ pub trait Holder: Clone + Send + Sync {
     fn fingerprint(&self, order: [usize; super::NODES], now: u8) -> u128;
 }
 
-impl Holder for Policy {
-    fn extend(&mut self, now: u8, told: &mut Vec<HolderAction>) -> bool {
-        Self::extend(self, now, told)
-    }
-
-    fn hear(&mut self, place: usize, heard: HolderInput, now: u8, told: &mut Vec<HolderAction>) {
-        Self::hear(self, place, heard, now, told);
-    }
-
-    fn fire(&mut self, now: u8, told: &mut Vec<HolderAction>) {
-        Self::fire(self, now, told);
-    }
-
-    fn is_due(&self, now: u8) -> bool {
-        Self::is_due(self, now)
-    }
-
-    fn deadline(&self) -> u8 {
-        Self::deadline(self)
-    }
-
-    fn is_lost(&self) -> bool {
-        Self::is_lost(self)
-    }
-
-    fn is_extending(&self) -> bool {
-        Self::is_extending(self)
-    }
-
-    fn encode(&self, now: u8) -> u64 {
-        Self::encode(self, now)
-    }
-
-    fn encode_node(&self, place: usize, now: u8) -> u64 {
-        Self::encode_node(self, place, now)
-    }
-
-    fn fingerprint(&self, _: [usize; super::NODES], _: u8) -> u128 {
-        0
-    }
-}
-
 /// Both forms of the rule as built, run side by side step by step: the machines that a client runs,
 /// and the short rule with which the weaker wordings are compared.
 #[derive(Clone)]

@@ -4,7 +4,7 @@
 //! [`Both`](super::Both) compares the two.
 
 use super::wording::{Repair, Wording, Young};
-use super::{Answer, HolderAction, HolderInput, NODES, Request};
+use super::{Answer, Holder, HolderAction, HolderInput, NODES, Request};
 
 /// A majority of three.
 const QUORUM: usize = 2;
@@ -97,21 +97,22 @@ impl Policy {
             lost: false,
         }
     }
+}
 
-    pub(super) fn deadline(&self) -> u8 {
+impl Holder for Policy {
+    fn deadline(&self) -> u8 {
         self.deadline
     }
 
-    pub(super) fn is_lost(&self) -> bool {
+    fn is_lost(&self) -> bool {
         self.lost
     }
 
-    pub(super) fn is_extending(&self) -> bool {
+    fn is_extending(&self) -> bool {
         self.round == Round::UnderWay
     }
 
-    /// Begins a round if the rule allows one; returns true if a round began.
-    pub(super) fn extend(&mut self, now: u8, told: &mut Vec<HolderAction>) -> bool {
+    fn extend(&mut self, now: u8, told: &mut Vec<HolderAction>) -> bool {
         let refused = self.lost || self.is_extending() || now >= self.deadline;
         if refused || now + self.ttl <= self.deadline {
             return false;
@@ -133,14 +134,7 @@ impl Policy {
         true
     }
 
-    /// Handles a node's answer, or the loss of its answers.
-    pub(super) fn hear(
-        &mut self,
-        place: usize,
-        heard: HolderInput,
-        now: u8,
-        told: &mut Vec<HolderAction>,
-    ) {
+    fn hear(&mut self, place: usize, heard: HolderInput, now: u8, told: &mut Vec<HolderAction>) {
         match heard {
             HolderInput::Answer(Request::Set, answer) => self.hear_set(place, answer, told),
             HolderInput::Answer(Request::Extend { round }, answer) if round == self.rounds => {
@@ -157,8 +151,7 @@ impl Policy {
         }
     }
 
-    /// Fires the due timers: those of the lease, and those that reopen connections.
-    pub(super) fn fire(&mut self, now: u8, told: &mut Vec<HolderAction>) {
+    fn fire(&mut self, now: u8, told: &mut Vec<HolderAction>) {
         for node in self.nodes.iter_mut().filter(|node| node.is_due(now)) {
             node.down_since = None;
         }
@@ -167,22 +160,19 @@ impl Policy {
         }
     }
 
-    /// Returns true if [`Policy::fire`] has something to do.
-    pub(super) fn is_due(&self, now: u8) -> bool {
+    fn is_due(&self, now: u8) -> bool {
         let over = !self.lost && now >= self.deadline && !self.wording.late_answers;
         over || self.nodes.iter().any(|node| node.is_due(now))
     }
 
-    /// Encodes the node's part of the state that decides future steps.
-    pub(super) fn encode_node(&self, place: usize, now: u8) -> u64 {
+    fn encode_node(&self, place: usize, now: u8) -> u64 {
         let node = self.nodes[place];
         let link = u64::from(!node.is_up()) + u64::from(node.is_due(now));
         let said = node.said as u64;
         node.standing as u64 | said << 3 | u64::from(node.repairing) << 5 | link << 6
     }
 
-    /// Encodes the rest of the state.
-    pub(super) fn encode(&self, now: u8) -> u64 {
+    fn encode(&self, now: u8) -> u64 {
         let ahead = |tick: u8| u64::from(tick.saturating_sub(now));
         let (ends, began) = match self.round {
             Round::UnderWay => (ahead(self.t1 + self.ttl), u64::from(now - self.t1)),
@@ -193,6 +183,12 @@ impl Policy {
         lease | ends << 16 | (began * from_return) << 24 | u64::from(self.rounds) << 32
     }
 
+    fn fingerprint(&self, _: [usize; NODES], _: u8) -> u128 {
+        0
+    }
+}
+
+impl Policy {
     fn hear_set(&mut self, place: usize, answer: Answer, told: &mut Vec<HolderAction>) {
         let young = self.wording.young;
         let node = &mut self.nodes[place];
