@@ -4,11 +4,13 @@ use core::time::Duration;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use redlock_client::config::parse_duration;
 
 use crate::exit::TAKEN;
 use crate::guard::Guard;
+use crate::key::Key;
 
 /// Runs a command under a distributed lock (Redlock), and shows who holds one.
 #[derive(Debug, Parser)]
@@ -132,8 +134,8 @@ pub(crate) struct Run {
     #[arg(short, long)]
     pub(crate) verbose: bool,
     /// Name of the lock
-    #[arg(value_name = "KEY")]
-    pub(crate) key: OsString,
+    #[arg(value_name = "KEY", value_parser = OsStringValueParser::new().try_map(Key::new))]
+    pub(crate) key: Key,
     /// Command and its arguments
     #[arg(value_name = "COMMAND", last = true, required = true, num_args = 1..)]
     pub(crate) command: Vec<OsString>,
@@ -150,8 +152,8 @@ pub(crate) struct Who {
     #[command(flatten)]
     pub(crate) nodes: Nodes,
     /// Name of the lock
-    #[arg(value_name = "KEY")]
-    pub(crate) key: OsString,
+    #[arg(value_name = "KEY", value_parser = OsStringValueParser::new().try_map(Key::new))]
+    pub(crate) key: Key,
 }
 
 #[derive(Args, Debug)]
@@ -162,8 +164,8 @@ pub(crate) struct Break {
     #[arg(short, long)]
     pub(crate) yes: bool,
     /// Name of the lock
-    #[arg(value_name = "KEY")]
-    pub(crate) key: OsString,
+    #[arg(value_name = "KEY", value_parser = OsStringValueParser::new().try_map(Key::new))]
+    pub(crate) key: Key,
 }
 
 #[cfg(test)]
@@ -184,7 +186,7 @@ mod tests {
             panic!("`run` is `run`");
         };
         assert_eq!(run.wait, Duration::ZERO);
-        assert_eq!(run.key, "KEY");
+        assert_eq!(run.key.bytes(), b"KEY");
         assert_eq!(run.command, ["sort", "--wait", "-r"]);
     }
 

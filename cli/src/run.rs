@@ -16,7 +16,7 @@ use self::signals::{Caught, Signals};
 use self::supervisor::{Cause, Ending, Supervisor};
 use crate::arguments::Run;
 use crate::exit::{Exit, Stop};
-use crate::key::{bytes, holder};
+use crate::key::holder;
 use crate::runtime::block_on;
 use crate::say::say;
 use crate::settings::Settings;
@@ -73,7 +73,7 @@ impl<'a> Plan<'a> {
     }
 
     fn acquire(&self) -> Acquire<'_> {
-        let key = bytes(&self.arguments.key);
+        let key = self.arguments.key.bytes();
         let acquire = match self.arguments.wait {
             Duration::ZERO => self.redlock.try_acquire(key),
             wait => self.redlock.acquire(key).wait(wait),
@@ -102,7 +102,7 @@ impl<'a> Plan<'a> {
             Err(error) => return self.not_acquired(&error),
         };
         let limit = Instant::now() + self.arguments.limit.saturating_sub(self.ttl / MARGIN);
-        let name = self.arguments.key.to_string_lossy();
+        let name = &self.arguments.key;
         let who = holder(lease.owner().as_bytes());
         self.note(format_args!("{name} is held by this command, as {who}"));
         adopt_orphans();
@@ -145,7 +145,7 @@ impl<'a> Plan<'a> {
 
     /// Releases the lock, unless a process of the command may still be at work.
     async fn release(&self, lease: Lease, ending: &Ending) {
-        let name = self.arguments.key.to_string_lossy();
+        let name = &self.arguments.key;
         if !ending.is_gone {
             say(format_args!("the command cannot be ended; {name} is kept until it expires"));
             lease.leave_until_expiry();

@@ -6,7 +6,7 @@ use redlock_client::{Holding, LockInspection, Redlock};
 
 use crate::arguments::{Break, Who};
 use crate::exit::{Exit, Stop};
-use crate::key::{bytes, holder, time_left};
+use crate::key::{Key, holder, time_left};
 use crate::runtime::block_on;
 use crate::say::{print, say};
 use crate::settings::Settings;
@@ -14,8 +14,8 @@ use crate::settings::Settings;
 /// Prints who holds a lock.
 pub(crate) fn who(arguments: &Who) -> Result<Exit, Stop> {
     let redlock = Settings::read(&arguments.nodes, None)?.reader()?;
-    let seen = block_on(redlock.inspect_lock(bytes(&arguments.key)))?;
-    show(&seen)?;
+    let seen = block_on(redlock.inspect_lock(arguments.key.bytes()))?;
+    show(&arguments.key, &seen)?;
     Ok(match seen.holding() {
         Holding::Held { .. } => Exit::Yes,
         Holding::Free => Exit::No,
@@ -30,8 +30,8 @@ pub(crate) fn break_lock(arguments: &Break) -> Result<Exit, Stop> {
 }
 
 async fn show_and_break(redlock: &Redlock, arguments: &Break) -> Result<Exit, Stop> {
-    let seen = redlock.inspect_lock(bytes(&arguments.key)).await;
-    show(&seen)?;
+    let seen = redlock.inspect_lock(arguments.key.bytes()).await;
+    show(&arguments.key, &seen)?;
     if seen.keys().next().is_none() {
         return Ok(match seen.holding() {
             Holding::Free => Exit::No,
@@ -44,7 +44,7 @@ async fn show_and_break(redlock: &Redlock, arguments: &Break) -> Result<Exit, St
         return Ok(Exit::No);
     }
     let after = redlock.break_lock(&seen).await;
-    show(&after)?;
+    show(&arguments.key, &after)?;
     Ok(match after.holding() {
         Holding::Free => Exit::Yes,
         // Somebody else has got the lock since.
@@ -76,8 +76,7 @@ fn is_confirmed() -> Result<bool, Stop> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-fn show(seen: &LockInspection) -> Result<(), Stop> {
-    let name = String::from_utf8_lossy(&seen.resource);
+fn show(name: &Key, seen: &LockInspection) -> Result<(), Stop> {
     let all = seen.nodes.len();
     match seen.holding() {
         Holding::Held { value, nodes, remaining } => {
