@@ -239,8 +239,6 @@ fn patience_ns(server: &Server) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use redis_sim::profile::REDIS_7_0;
     use redis_sim::server::{Answer, Session, Turn};
     use redis_sim::{Master, Storage, Writer};
@@ -265,10 +263,6 @@ mod tests {
         Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime")
     }
 
-    async fn pass(ms: u64) {
-        tokio::time::sleep(Duration::from_millis(ms)).await;
-    }
-
     /// Runs a script without end, until it is aborted.
     fn run_on(script: Arc<ScriptControl>) {
         let mut server = server();
@@ -282,6 +276,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a script without end needs a thread of its own")]
     fn the_patience_begins_with_the_script_that_runs() {
         let runtime = paused();
         let executor = executor(&runtime);
@@ -295,10 +290,10 @@ mod tests {
             executor.since_ns.store(1, Ordering::Release);
             let waits = async { matches!(executor.enter().await, Entrance::Open(_)) };
             let runs = async {
-                pass(4_000).await;
+                executor.clock.sleep_until(4_000 * MS).await;
                 // The next script.
                 executor.since_ns.store(executor.clock.now_ns(), Ordering::Release);
-                pass(3_000).await;
+                executor.clock.sleep_until(7_000 * MS).await;
                 executor.leave(server);
             };
             let (open, ()) = tokio::join!(waits, runs);
@@ -320,14 +315,14 @@ mod tests {
             let order = std::sync::Mutex::new(Vec::new());
             let server = executor.server().await;
             let waits = async |from_ms, number| {
-                pass(from_ms).await;
+                executor.clock.sleep_until(from_ms * MS).await;
                 if let Entrance::Open(server) = executor.enter().await {
                     order.lock().expect("nobody panics").push(number);
                     executor.leave(server);
                 }
             };
             let releases = async {
-                pass(6_000).await;
+                executor.clock.sleep_until(6_000 * MS).await;
                 executor.leave(server);
             };
             tokio::join!(waits(1, 1), waits(2_000, 2), releases);
