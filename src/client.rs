@@ -1,7 +1,6 @@
 //! The client.
 
 use core::fmt;
-use core::future::poll_fn;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -57,8 +56,8 @@ impl Redlock {
     pub async fn ready(&self, within: Duration) -> Result<(), AcquireError> {
         let driver = self.driver();
         driver.connect()?;
-        let (mut waiter, until) = (None, driver.environment().now().after(within));
-        poll_fn(|context| driver.serve(|it| it.poll_ready(&mut waiter, until, context))).await
+        let until = driver.environment().now().after(within);
+        driver.wait(|it, waiter, context| it.poll_ready(waiter, until, context)).await
     }
 
     /// Returns the known state of the nodes. Sends nothing and never waits.
@@ -85,8 +84,8 @@ impl Redlock {
     pub async fn close(&self, within: Duration) -> Closed {
         let driver = self.driver();
         driver.shut();
-        let (mut waiter, until) = (None, driver.environment().now().after(within));
-        poll_fn(|context| driver.serve(|it| it.poll_shut(&mut waiter, until, context))).await;
+        let until = driver.environment().now().after(within);
+        driver.wait(|it, waiter, context| it.poll_shut(waiter, until, context)).await;
         Closed { left: driver.unsettled() }
     }
 

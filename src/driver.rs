@@ -7,6 +7,8 @@
 mod extensions;
 mod names;
 mod node_task;
+#[cfg(test)]
+mod offline;
 mod pipeline;
 mod pump;
 mod standing;
@@ -16,6 +18,7 @@ mod timer_task;
 mod transports;
 mod uses;
 mod waiters;
+mod wakers;
 mod wakes;
 
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -24,15 +27,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use redlock_protocol::{BootInstant, LinkConfig, LockConfig, LockId, NodeIndex, NodeSet};
 
-pub(crate) use self::extensions::Extender;
 use self::names::Names;
 use self::node_task::NodeTask;
 use self::timer_task::TimerTask;
 use self::transports::Node;
 use self::uses::Uses;
-pub(crate) use self::uses::Watch;
-pub(crate) use self::waiters::Waiter;
-use self::waiters::Waiters;
+use self::waiters::{Waiter, Waiters};
+pub(crate) use self::wakers::Caller;
 use self::wakes::Wakes;
 use crate::environment::{Endpoint, Environment};
 use crate::error::{AcquireError, AcquireErrorKind};
@@ -202,7 +203,7 @@ impl Driver {
         self.turn(|state, now| {
             self.time_out_nodes(state, now);
             state.machine.handle_lock_timeout(now);
-            state.waiters.wake_due(now, &mut state.wakes);
+            state.waiters.wake_until(now, &mut state.wakes);
             self.pump(state, now);
             state.timer.listen(context);
             state.armed = armed.into_iter().chain(state.next_timeout()).min();

@@ -12,7 +12,7 @@ use redlock_protocol::{BootInstant, Grant, LockId, ReleaseOutcome, Token as Owne
 use crate::attend::attend;
 use crate::client::Redlock;
 use crate::deadline::Deadline;
-use crate::driver::{Driver, Extender, Watch};
+use crate::driver::{Caller, Driver};
 use crate::error::{CheckError, ExtendError, LostReason, Released};
 use crate::votes::Votes;
 
@@ -308,7 +308,7 @@ impl Drop for Lease {
 struct Extending<'a> {
     lease: &'a Lease,
     ttl: Duration,
-    extender: Option<Extender>,
+    extender: Option<Caller>,
 }
 
 impl Extending<'_> {
@@ -334,7 +334,7 @@ impl Drop for Extending<'_> {
 pub struct Lost {
     driver: Arc<Driver>,
     lock: LockId,
-    watch: Option<Watch>,
+    watch: Option<Caller>,
 }
 
 impl Future for Lost {

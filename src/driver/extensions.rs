@@ -1,11 +1,12 @@
 //! Extension requests of callers.
 
-use core::task::{Context, Poll, Waker};
+use core::task::{Context, Poll};
 use core::time::Duration;
 use std::collections::BTreeMap;
 
 use redlock_protocol::{BootInstant, ExtendError, LockId};
 
+use super::wakers::{Caller, Wakers};
 use super::wakes::Wakes;
 use super::{Driver, State};
 use crate::observe::{Event as Told, Instant};
@@ -13,17 +14,12 @@ use crate::observe::{Event as Told, Instant};
 /// Callers that extend one lease. One extension is under way at a time; the others wait for it.
 #[derive(Debug, Default)]
 pub(super) struct Extenders {
-    waiting: BTreeMap<u64, Waker>,
+    waiting: Wakers,
     /// Caller that requested the extension under way; `None` if keep-alive did.
-    asked: Option<u64>,
+    asked: Option<Caller>,
     /// Outcomes that callers have not fetched yet.
-    settled: BTreeMap<u64, Result<BootInstant, ExtendError>>,
-    names: u64,
+    settled: BTreeMap<Caller, Result<BootInstant, ExtendError>>,
 }
-
-/// Identifies a caller that extends a lease.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Extender(u64);
 
 impl Extenders {
     /// Records the outcome of the extension under way, and wakes all waiting callers.
@@ -31,12 +27,11 @@ impl Extenders {
         if let Some(name) = self.asked.take() {
             self.settled.insert(name, outcome);
         }
-        wakes.extend(core::mem::take(&mut self.waiting).into_values());
+        self.waiting.wake_all(wakes);
     }
 
-    /// Returns the wakers of the waiting callers.
-    pub(super) fn wakers(&self) -> impl Iterator<Item = &Waker> {
-        self.waiting.values()
+    pub(super) fn wake_all(&mut self, wakes: &mut Wakes) {
+        self.waiting.wake_all(wakes);
     }
 }
 
@@ -47,25 +42,21 @@ impl Driver {
         &self,
         lock: LockId,
         ttl: Duration,
-        extender: &mut Option<Extender>,
+        extender: &mut Option<Caller>,
         context: &Context<'_>,
     ) -> Poll<Result<BootInstant, ExtendError>> {
         self.turn(|state, now| {
             let State { uses, machine, names, .. } = state;
             let resource = uses.resource(lock);
             let it = uses.extenders(lock);
-            let name = extender.get_or_insert_with(|| {
-                it.names += 1;
-                Extender(it.names)
-            });
-            let &mut Extender(name) = name;
-            if let Some(outcome) = it.settled.remove(&name) {
+            let extender = it.waiting.name(extender, ());
+            if let Some(outcome) = it.settled.remove(&extender) {
                 return Poll::Ready(outcome);
             }
-            if it.asked != Some(name) {
+            if it.asked != Some(extender) {
                 match machine.extend(lock, ttl, now) {
                     Ok(()) => {
-                        it.asked = Some(name);
+                        it.asked = Some(extender);
                         if let Some(owner) = machine.token(lock) {
                             let resource = resource.map_or(&[][..], |it| names.name(it));
                             let t1 = Instant::new(now);
@@ -76,20 +67,20 @@ impl Driver {
                     Err(reason) => return Poll::Ready(Err(reason)),
                 }
             }
-            it.waiting.insert(name, context.waker().clone());
+            it.waiting.listen(extender, context);
             Poll::Pending
         })
     }
 
     /// Removes a caller that was extending the lease. An extension under way goes on.
-    pub(crate) fn forget_extender(&self, lock: LockId, Extender(name): Extender) {
+    pub(crate) fn forget_extender(&self, lock: LockId, extender: Caller) {
         self.last_turn(|state, _| {
             let Some(it) = state.uses.extenders_if_known(lock) else {
                 return;
             };
-            it.waiting.remove(&name);
-            it.asked.take_if(|asked| *asked == name);
-            it.settled.remove(&name);
+            it.waiting.remove(extender);
+            it.asked.take_if(|asked| *asked == extender);
+            it.settled.remove(&extender);
         });
     }
 }

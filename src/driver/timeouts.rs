@@ -20,7 +20,7 @@ impl State {
     pub(super) fn next_timeout(&self) -> Option<BootInstant> {
         let nodes = self.machine.nodes().iter().filter_map(|node| self.timeout_of(node));
         let quarantines = self.nodes.iter().filter_map(Node::quarantined_until);
-        let callers = self.waiters.next_timeout();
+        let callers = self.waiters.first();
         nodes.chain(self.machine.lock_timeout()).chain(callers).chain(quarantines).min()
     }
 

@@ -11,6 +11,7 @@ use redlock_protocol::{
 };
 
 use super::extensions::Extenders;
+use super::wakers::Wakers;
 use super::wakes::Wakes;
 use crate::error::{AcquireErrorKind, LostReason};
 
@@ -44,7 +45,7 @@ struct Use {
     /// Waker of the caller that awaits the acquisition or the release.
     waiter: Option<Waker>,
     /// Wakers of the callers that await the end of the lease.
-    watchers: BTreeMap<u64, Waker>,
+    watchers: Wakers,
     extenders: Extenders,
     /// Number of failed extensions since the last successful one.
     failed_extensions: u32,
@@ -52,19 +53,10 @@ struct Use {
     abandoned: bool,
 }
 
-impl Use {
-    fn wake_watchers(&mut self, wakes: &mut Wakes) {
-        while let Some((_, watcher)) = self.watchers.pop_first() {
-            wakes.push(watcher);
-        }
-    }
-}
-
 /// All uses whose outcome has not been fetched yet.
 #[derive(Debug, Default)]
 pub(super) struct Uses {
     table: BTreeMap<LockId, Use>,
-    watches: u64,
 }
 
 /// Owner and resource of a use that has ended.
@@ -72,10 +64,6 @@ pub(super) struct EndedUse {
     pub(super) owner: Token,
     pub(super) resource: ResourceId,
 }
-
-/// Identifies a caller that awaits the end of a lease.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Watch(u64);
 
 impl Uses {
     pub(super) fn open(
@@ -97,7 +85,7 @@ impl Uses {
             ballot: None,
             taken_for: None,
             waiter: Some(waiter),
-            watchers: BTreeMap::new(),
+            watchers: Wakers::default(),
             extenders: Extenders::default(),
             failed_extensions: 0,
             abandoned: false,
@@ -196,7 +184,7 @@ impl Uses {
         let entry = self.of(lock);
         entry.lost.get_or_insert(reason);
         entry.stage = Stage::Releasing;
-        entry.wake_watchers(wakes);
+        entry.watchers.wake_all(wakes);
     }
 
     pub(super) fn decided(&mut self, lock: LockId, wakes: &mut Wakes) {
@@ -225,7 +213,7 @@ impl Uses {
     pub(super) fn lost(&mut self, lock: LockId, reason: LostReason, wakes: &mut Wakes) {
         if let Some(entry) = self.table.get_mut(&lock) {
             entry.lost = Some(reason);
-            entry.wake_watchers(wakes);
+            entry.watchers.wake_all(wakes);
         }
     }
 
@@ -249,7 +237,7 @@ impl Uses {
     fn ended(&mut self, lock: LockId, wakes: &mut Wakes) {
         let entry = self.of(lock);
         wakes.extend(entry.waiter.take());
-        entry.wake_watchers(wakes);
+        entry.watchers.wake_all(wakes);
         if entry.abandoned {
             self.table.remove(&lock);
         }
@@ -257,10 +245,11 @@ impl Uses {
 
     /// Wakes all callers that wait for anything: their next polls start the tasks that are not
     /// running.
-    pub(super) fn wake_all(&self, wakes: &mut Wakes) {
-        for entry in self.table.values() {
-            wakes.extend(entry.waiter.iter().chain(entry.watchers.values()).cloned());
-            wakes.extend(entry.extenders.wakers().cloned());
+    pub(super) fn wake_all(&mut self, wakes: &mut Wakes) {
+        for entry in self.table.values_mut() {
+            wakes.extend(entry.waiter.take());
+            entry.watchers.wake_all(wakes);
+            entry.extenders.wake_all(wakes);
         }
     }
 

@@ -1,46 +1,45 @@
 //! Callers that wait for a condition of the whole client, each with a deadline of its own.
 
-use core::task::{Context, Poll, Waker};
-use std::collections::BTreeMap;
+use core::future::poll_fn;
+use core::task::{Context, Poll};
+use std::sync::Arc;
 
 use redlock_protocol::BootInstant;
 
-use super::wakes::Wakes;
+use super::wakers::{Caller, Wakers};
 use super::{Driver, State};
 
-/// Waiting callers and their deadlines. All are woken to check again whenever the condition may
-/// hold.
-#[derive(Debug, Default)]
-pub(super) struct Waiters {
-    table: BTreeMap<(BootInstant, u64), Waker>,
-    names: u64,
-}
+/// Waiting callers, in the order of their deadlines. All are woken to check again whenever the
+/// condition may hold.
+pub(super) type Waiters = Wakers<BootInstant>;
 
 /// Identifies a waiting caller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Waiter {
-    until: BootInstant,
-    name: u64,
+pub(crate) type Waiter = Caller<BootInstant>;
+
+/// Wait of one caller. Dropping it removes the caller's waker.
+struct Waiting<'a> {
+    driver: &'a Driver,
+    waiter: Option<Waiter>,
 }
 
-impl Waiters {
-    /// Returns the earliest deadline of the waiting callers.
-    pub(super) fn next_timeout(&self) -> Option<BootInstant> {
-        self.table.keys().next().map(|&(until, _)| until)
-    }
-
-    pub(super) fn wake_due(&mut self, now: BootInstant, wakes: &mut Wakes) {
-        while self.next_timeout().is_some_and(|until| until <= now) {
-            wakes.extend(self.table.pop_first().map(|(_, waker)| waker));
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(waiter) = self.waiter {
+            self.driver.last_turn(|state, _| state.waiters.remove(waiter));
         }
-    }
-
-    pub(super) fn wake_all(&mut self, wakes: &mut Wakes) {
-        wakes.extend(core::mem::take(&mut self.table).into_values());
     }
 }
 
 impl Driver {
+    /// Waits until `poll`, which calls [`Driver::poll_waiting`], is ready.
+    pub(crate) async fn wait<T>(
+        self: &Arc<Self>,
+        mut poll: impl FnMut(&Self, &mut Option<Waiter>, &Context<'_>) -> Poll<T>,
+    ) -> T {
+        let mut waiting = Waiting { driver: self, waiter: None };
+        poll_fn(|context| self.serve(|it| poll(it, &mut waiting.waiter, context))).await
+    }
+
     /// Ready with the output of `look` once that is ready, or with `None` when the client's clock
     /// reads `until`.
     pub(super) fn poll_waiting<T>(
@@ -57,12 +56,8 @@ impl Driver {
             if until <= now {
                 return Poll::Ready(None);
             }
-            let waiters = &mut state.waiters;
-            let waiter = waiter.get_or_insert_with(|| {
-                waiters.names += 1;
-                Waiter { until, name: waiters.names }
-            });
-            waiters.table.insert((waiter.until, waiter.name), context.waker().clone());
+            let waiter = state.waiters.name(waiter, until);
+            state.waiters.listen(waiter, context);
             Poll::Pending
         })
     }
@@ -78,5 +73,40 @@ impl Driver {
             if state.closed { Poll::Ready(()) } else { Poll::Pending }
         };
         self.poll_waiting(waiter, until, context, closed).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::future::Future;
+    use core::pin::pin;
+    use core::task::Waker;
+    use core::time::Duration;
+    use std::task::Wake;
+
+    use super::*;
+    use crate::driver::offline::{Clock, driver_of};
+
+    struct Task;
+
+    impl Wake for Task {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    #[test]
+    fn a_wait_that_is_dropped_leaves_no_waker() {
+        let driver = Arc::new(driver_of("redis://a", &Arc::new(Clock::default())));
+        let until = BootInstant::ZERO.after(Duration::from_secs(3_600));
+        let task = Arc::new(Task);
+        let waker = Waker::from(Arc::clone(&task));
+        {
+            let mut context = Context::from_waker(&waker);
+            let pause =
+                pin!(driver.wait(|it, waiter, context| it.poll_pause(waiter, until, context)));
+            assert!(pause.poll(&mut context).is_pending());
+            assert_eq!(Arc::strong_count(&task), 3, "the driver keeps a waker of the task");
+        }
+        assert_eq!(Arc::strong_count(&task), 2, "the task and its own waker are left");
+        assert_eq!(driver.turn(|state, _| state.waiters.first()), None);
     }
 }

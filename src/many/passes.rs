@@ -1,6 +1,5 @@
 //! Passes over several locks as the driver plays them, and the pauses between them.
 
-use core::future::poll_fn;
 use std::sync::Arc;
 
 use redlock_protocol::{BootInstant, Limit, Passes as Rules};
@@ -82,8 +81,7 @@ impl<'a> Passes<'a> {
     }
 
     async fn pause(&self, until: BootInstant) {
-        let mut waiter = None;
-        poll_fn(|context| self.driver.serve(|it| it.poll_pause(&mut waiter, until, context))).await;
+        self.driver.wait(|it, waiter, context| it.poll_pause(waiter, until, context)).await;
     }
 
     /// Waits until a lock can be acquired: enough nodes are connected, and may vote.
@@ -92,7 +90,6 @@ impl<'a> Passes<'a> {
     ///
     /// If that is not so at the end of the wait.
     pub(super) async fn ready(&self, until: BootInstant) -> Result<(), AcquireError> {
-        let mut waiter = None;
-        poll_fn(|context| self.driver.serve(|it| it.poll_ready(&mut waiter, until, context))).await
+        self.driver.wait(|it, waiter, context| it.poll_ready(waiter, until, context)).await
     }
 }

@@ -1,63 +1,9 @@
 //! Connections without a network.
 
 use core::task::Waker;
-use core::time::Duration;
-use std::io;
-use std::sync::Mutex;
 
 use super::*;
-use crate::environment::{BoxFuture, Endpoint, Environment, Stream, Timer};
-use crate::observe::Observers;
-use redlock_protocol::{Drift, LinkConfig, RestartGuard, Window};
-
-/// A clock that the test moves; no connection opens, and no task runs.
-#[derive(Default)]
-struct Clock(Mutex<Duration>);
-
-impl Environment for Clock {
-    fn connect<'a>(&'a self, _: &'a Endpoint) -> BoxFuture<'a, io::Result<Box<dyn Stream>>> {
-        Box::pin(core::future::pending())
-    }
-
-    fn now(&self) -> BootInstant {
-        BootInstant::ZERO.after(*self.0.lock().unwrap())
-    }
-
-    fn timer(&self) -> Box<dyn Timer> {
-        unreachable!("no task runs")
-    }
-
-    fn can_spawn(&self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn spawn(&self, _: BoxFuture<'static, ()>) {}
-
-    fn spawn_apart(&self, _: BoxFuture<'static, ()>) {}
-
-    fn fill_random(&self, _: &mut [u8]) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-const SECOND: Duration = Duration::from_secs(1);
-
-/// A client of one node with a connect timeout of a second.
-fn driver_of(url: &str, clock: &Arc<Clock>) -> Driver {
-    let link = LinkConfig {
-        node_timeout: SECOND / 20,
-        connect_timeout: SECOND,
-        restart_guard: RestartGuard::Quarantine,
-        fleet_max_ttl: 10 * SECOND,
-        drift: Drift::default(),
-        introduction_max_age: SECOND,
-        window: Window::default(),
-    };
-    let endpoints = vec![url.parse().unwrap()];
-    let observers = Observers::new(Vec::new(), &endpoints);
-    let environment = Arc::clone(clock) as Arc<dyn Environment>;
-    Driver::new(environment, observers, endpoints, Box::from(*b"canary"), &[link])
-}
+use crate::driver::offline::{Clock, SECOND, driver_of};
 
 #[test]
 fn a_dial_that_takes_too_long_names_what_may_be_slow() {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use redlock_protocol::{BootInstant, Grant, LockId, ReleaseOutcome, RetryDelay};
 
-use super::{Stage, Uses, Watch};
+use super::Stage;
 use crate::deadline::Deadline;
-use crate::driver::{Driver, State};
+use crate::driver::{Caller, Driver, State};
 use crate::error::{AcquireError, AcquireErrorKind, CheckError, LostReason};
 use crate::observe::Event as Told;
 use crate::votes::Votes;
@@ -99,13 +99,12 @@ impl Driver {
     pub(crate) fn poll_lost(
         &self,
         lock: LockId,
-        watch: &mut Option<Watch>,
+        watch: &mut Option<Caller>,
         context: &Context<'_>,
     ) -> Poll<LostReason> {
         self.end_overdue();
         self.turn(|state, _| {
-            let Uses { table, watches } = &mut state.uses;
-            let Some(entry) = table.get_mut(&lock) else {
+            let Some(entry) = state.uses.table.get_mut(&lock) else {
                 return Poll::Ready(LostReason::Released);
             };
             if let Some(reason) = entry.lost {
@@ -114,20 +113,17 @@ impl Driver {
             if entry.stage != Stage::Held {
                 return Poll::Ready(LostReason::Released);
             }
-            let &mut Watch(name) = watch.get_or_insert_with(|| {
-                *watches += 1;
-                Watch(*watches)
-            });
-            entry.watchers.insert(name, context.waker().clone());
+            let watch = entry.watchers.name(watch, ());
+            entry.watchers.listen(watch, context);
             Poll::Pending
         })
     }
 
     /// Removes a caller that awaited the end of the lease.
-    pub(crate) fn unwatch(&self, lock: LockId, Watch(name): Watch) {
+    pub(crate) fn unwatch(&self, lock: LockId, watch: Caller) {
         self.last_turn(|state, _| {
             if let Some(entry) = state.uses.table.get_mut(&lock) {
-                entry.watchers.remove(&name);
+                entry.watchers.remove(watch);
             }
         });
     }
@@ -160,7 +156,7 @@ impl Driver {
         }
         if matches!(entry.stage, Stage::Held | Stage::Trying | Stage::Decided) {
             entry.stage = Stage::Releasing;
-            entry.wake_watchers(&mut state.wakes);
+            entry.watchers.wake_all(&mut state.wakes);
             state.machine.release(lock, now);
         }
     }
@@ -170,14 +166,14 @@ impl Driver {
         self.end_overdue();
         self.last_turn(|state, now| {
             state.machine.leave(lock, now);
-            if let Some(entry) = state.uses.table.remove(&lock) {
+            if let Some(mut entry) = state.uses.table.remove(&lock) {
                 self.tell(|| Told::LeftToExpire {
                     owner: entry.owner,
                     resource: state.names.name(entry.resource),
                     held: now.since(entry.since),
                     lost: entry.lost,
                 });
-                state.wakes.extend(entry.watchers.into_values());
+                entry.watchers.wake_all(&mut state.wakes);
                 state.names.retire(entry.resource);
             }
         });
