@@ -135,7 +135,14 @@ impl Driver {
     ///
     /// If a machine has panicked before: its state is then unreliable.
     pub(crate) fn turn<T>(&self, act: impl FnOnce(&mut State, BootInstant) -> T) -> T {
-        let mut state = self.lock();
+        self.turn_on(self.lock(), act)
+    }
+
+    fn turn_on<T>(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        act: impl FnOnce(&mut State, BootInstant) -> T,
+    ) -> T {
         let now = self.read_clock(&mut state);
         let result = act(&mut state, now);
         self.pump(&mut state, now);
@@ -148,8 +155,8 @@ impl Driver {
 
     /// Same as [`Driver::turn`] for destructors, which must not panic: does nothing after a panic.
     pub(crate) fn last_turn(&self, act: impl FnOnce(&mut State, BootInstant)) {
-        if !self.state.is_poisoned() {
-            self.turn(act);
+        if let Ok(state) = self.state.lock() {
+            self.turn_on(state, act);
         }
     }
 
@@ -315,5 +322,35 @@ impl State {
     /// Returns true if the tasks may end.
     fn is_finished(&self) -> bool {
         self.closing && self.machine.is_idle()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::offline::{Clock, driver_of};
+    use super::*;
+
+    #[test]
+    fn a_destructor_that_waits_for_a_turn_that_panics_does_nothing() {
+        let driver = Arc::new(driver_of("redis://a", &Arc::new(Clock::default())));
+        let (began, begins) = mpsc::channel();
+        let panics = {
+            let driver = Arc::clone(&driver);
+            thread::spawn(move || {
+                driver.turn(|_, _| {
+                    began.send(()).unwrap();
+                    // Time for the destructor to wait for the machines.
+                    thread::sleep(Duration::from_millis(100));
+                    panic!("a machine panics");
+                })
+            })
+        };
+        begins.recv().unwrap();
+        driver.last_turn(|_, _| unreachable!("the machines are unreliable"));
+        assert!(panics.join().is_err());
     }
 }

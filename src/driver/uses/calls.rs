@@ -203,7 +203,7 @@ impl Driver {
     /// Handles the drop of a handle: releases the use, and discards its outcome. Needs no runtime,
     /// as it only wakes the tasks.
     pub(crate) fn abandon(&self, lock: LockId) {
-        if self.state.is_poisoned() || !self.lock().uses.table.contains_key(&lock) {
+        if !self.state.lock().is_ok_and(|state| state.uses.table.contains_key(&lock)) {
             return;
         }
         self.end_overdue();
