@@ -40,6 +40,10 @@ impl Lease {
         &self.resource
     }
 
+    pub(crate) fn name(&self) -> &Arc<[u8]> {
+        &self.resource
+    }
+
     /// Returns the instant at which the lease is over.
     #[must_use]
     pub fn deadline(&self) -> Deadline {

@@ -20,24 +20,24 @@ use crate::lease::{Lease, Lost};
 #[must_use = "dropping the leases releases them"]
 pub struct LeaseSet {
     /// At least one, in the order of the names.
-    leases: Vec<(Arc<[u8]>, Lease)>,
+    leases: Vec<Lease>,
 }
 
 impl LeaseSet {
-    pub(super) fn new(leases: Vec<(Arc<[u8]>, Lease)>) -> Self {
+    pub(super) fn new(leases: Vec<Lease>) -> Self {
         debug_assert!(!leases.is_empty(), "an acquisition has at least one resource");
         Self { leases }
     }
 
     /// Returns the leases with the names of their locks, in the order of the names.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &Lease)> {
-        self.leases.iter().map(|(resource, lease)| (&**resource, lease))
+        self.leases.iter().map(|lease| (lease.resource(), lease))
     }
 
     /// Returns the instant at which the first of the leases is over.
     #[must_use]
     pub fn deadline(&self) -> Deadline {
-        let deadlines = self.leases.iter().map(|(_, lease)| lease.deadline());
+        let deadlines = self.leases.iter().map(Lease::deadline);
         deadlines.min().expect("a set has at least one lease")
     }
 
@@ -45,14 +45,14 @@ impl LeaseSet {
     /// returned.
     #[must_use]
     pub fn remaining(&self) -> Duration {
-        self.leases.iter().map(|(_, lease)| lease.remaining()).min().unwrap_or_default()
+        self.leases.iter().map(Lease::remaining).min().unwrap_or_default()
     }
 
     /// Returns the instant at which the first of the leases is over on tokio's clock. As for
     /// [`Lease::tokio_deadline`], the conversion loses time asleep.
     #[must_use]
     pub fn tokio_deadline(&self) -> tokio::time::Instant {
-        let deadlines = self.leases.iter().map(|(_, lease)| lease.tokio_deadline());
+        let deadlines = self.leases.iter().map(Lease::tokio_deadline);
         deadlines.min().expect("a set has at least one lease")
     }
 
@@ -82,15 +82,15 @@ impl LeaseSet {
 
     fn each<E>(&self, check: impl Fn(&Lease) -> Result<(), E>) -> Result<(), ResourceError<E>> {
         let mut leases = self.leases.iter();
-        leases.try_for_each(|(resource, lease)| {
-            check(lease).map_err(|error| ResourceError::new(resource, error))
+        leases.try_for_each(|lease| {
+            check(lease).map_err(|error| ResourceError::new(lease.name(), error))
         })
     }
 
     /// Returns a future that is ready when one of the leases is over. The others go on until the set
     /// is released or dropped.
     pub fn lost(&self) -> LostAny {
-        let lost = |(resource, lease): &(Arc<[u8]>, Lease)| (Arc::clone(resource), lease.lost());
+        let lost = |lease: &Lease| (Arc::clone(lease.name()), lease.lost());
         LostAny { leases: self.leases.iter().map(lost).collect() }
     }
 
@@ -117,16 +117,16 @@ impl LeaseSet {
     /// The first lock whose lease was not extended. The others may have been extended; the set ends
     /// at the first deadline, as before.
     pub async fn extend(&self, ttl: Duration) -> Result<Deadline, ResourceError<ExtendError>> {
-        let extended = all(self.leases.iter().map(|(_, lease)| lease.extend(ttl))).await;
-        for ((resource, _), extended) in self.leases.iter().zip(extended) {
-            extended.map_err(|error| ResourceError::new(resource, error))?;
+        let extended = all(self.leases.iter().map(|lease| lease.extend(ttl))).await;
+        for (lease, extended) in self.leases.iter().zip(extended) {
+            extended.map_err(|error| ResourceError::new(lease.name(), error))?;
         }
         Ok(self.deadline())
     }
 
     /// Keeps all keys until they expire, without releasing them. Returns the first deadline.
     pub fn leave_until_expiry(self) -> Deadline {
-        let deadlines = self.leases.into_iter().map(|(_, lease)| lease.leave_until_expiry());
+        let deadlines = self.leases.into_iter().map(Lease::leave_until_expiry);
         deadlines.min().expect("a set has at least one lease")
     }
 
@@ -134,7 +134,7 @@ impl LeaseSet {
     /// on one of the locks is named once. If the future is dropped half-way, the releases go on in
     /// the background.
     pub async fn release(self) -> Released {
-        let released = all(self.leases.into_iter().map(|(_, lease)| lease.release())).await;
+        let released = all(self.leases.into_iter().map(Lease::release)).await;
         released.into_iter().reduce(both).expect("a set has at least one lease")
     }
 }

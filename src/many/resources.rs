@@ -2,7 +2,6 @@
 
 use core::future::IntoFuture;
 use core::time::Duration;
-use std::sync::Arc;
 
 use redlock_protocol::{BootInstant, Limit};
 
@@ -206,8 +205,7 @@ async fn pass(
         aged.map_err(|error| missing(*place, error, since))?;
     }
     leases.sort_by_key(|&(place, _)| place);
-    let name = |place: usize| Arc::from(resources[place].as_bytes());
-    Ok(LeaseSet::new(leases.into_iter().map(|(place, lease)| (name(place), lease)).collect()))
+    Ok(LeaseSet::new(leases.into_iter().map(|(_, lease)| lease).collect()))
 }
 
 fn too_late(reason: LostReason) -> AcquireErrorKind {
