@@ -105,14 +105,21 @@ pub(crate) struct Nodes {
     pub(crate) canary_key: Option<String>,
 }
 
-#[derive(Args, Debug)]
-pub(crate) struct Run {
+/// Settings of a client that may acquire locks.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Client {
     #[command(flatten)]
     pub(crate) nodes: Nodes,
     /// Time until the lock of a crashed `redlock` is free [default: 30s, or the fleet's longest TTL if
     /// that is less]
     #[arg(long, value_name = "DURATION", env = "REDLOCK_TTL", value_parser = parse_duration)]
     pub(crate) ttl: Option<Duration>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) client: Client,
     /// Time to wait for the lock; 0 does not wait for a holder
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration)]
     pub(crate) wait: Duration,
@@ -144,7 +151,7 @@ pub(crate) struct Run {
 #[derive(Args, Debug)]
 pub(crate) struct Inspect {
     #[command(flatten)]
-    pub(crate) nodes: Nodes,
+    pub(crate) client: Client,
 }
 
 #[derive(Args, Debug)]
@@ -188,6 +195,15 @@ mod tests {
         assert_eq!(run.wait, Duration::ZERO);
         assert_eq!(run.key.bytes(), b"KEY");
         assert_eq!(run.command, ["sort", "--wait", "-r"]);
+    }
+
+    #[test]
+    fn the_inspection_checks_the_ttl_of_a_run() {
+        let words = ["redlock", "inspect", "--ttl", "40s"];
+        let Command::Inspect(inspect) = Arguments::try_parse_from(words).unwrap().command else {
+            panic!("`inspect` is `inspect`");
+        };
+        assert_eq!(inspect.client.ttl, Some(Duration::from_secs(40)));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::settings::Settings;
 
 /// Prints reports and findings.
 pub(crate) fn inspect(arguments: &Inspect) -> Result<Exit, Stop> {
-    let (redlock, _) = Settings::read(&arguments.nodes, None)?.client()?;
+    let (redlock, _) = Settings::read(&arguments.client.nodes, arguments.client.ttl)?.client()?;
     let inspection = block_on(redlock.inspect())?;
     print(format_args!("{}", inspection.to_string().trim_end()))?;
     let found = inspection.findings.iter().any(|finding| finding.severity == Severity::Error);

@@ -49,7 +49,8 @@ struct Plan<'a> {
 
 impl<'a> Plan<'a> {
     fn new(arguments: &'a Run) -> Result<Self, Stop> {
-        let (redlock, ttl) = Settings::read(&arguments.nodes, arguments.ttl)?.client()?;
+        let (redlock, ttl) =
+            Settings::read(&arguments.client.nodes, arguments.client.ttl)?.client()?;
         let grace = arguments.grace.unwrap_or(DEFAULT_GRACE.min(ttl / 3));
         // A fresh lease must outlast the grace, and so must one whose first extension fails.
         if grace >= ttl / 2 {

@@ -16,6 +16,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("a_command_that_cannot_be_started_leaves_no_lock", a_command_that_cannot_be_started),
     ("wrong_usage_has_an_exit_code", wrong_usage_has_an_exit_code),
     ("a_mistake_in_a_variable_names_it", a_mistake_in_a_variable_names_it),
+    ("the_inspection_checks_the_ttl_of_a_run", the_inspection_checks_the_ttl_of_a_run),
     ("a_mistake_in_the_file_has_a_place", a_mistake_in_the_file_has_a_place),
     ("an_invalid_value_in_the_file_has_a_place", an_invalid_value_in_the_file_has_a_place),
     ("a_closed_standard_input_is_empty", a_closed_standard_input_is_empty),
@@ -131,6 +132,18 @@ fn a_mistake_in_a_variable_names_it() {
     }
     let Done { err, .. } = call("run --ttl=x res -- true", "REDLOCK_TTL", "10s");
     assert!(err.contains("'--ttl <DURATION>'"), "{err}");
+}
+
+fn the_inspection_checks_the_ttl_of_a_run() {
+    for words in ["run res -- true", "inspect"] {
+        let mut command = Command::new(REDLOCK);
+        command.args(words.split(' ')).env_remove("REDLOCK_CONFIG");
+        command.env("REDLOCK_NODES", "redis://a").env("REDLOCK_FLEET_MAX_TTL", "30s");
+        command.env("REDLOCK_TTL", "60s");
+        let Done { code, err, .. } = finish(command);
+        assert_eq!(code, Some(125), "{words}: {err}");
+        assert!(err.contains("(`--ttl` or REDLOCK_TTL)"), "{words}: {err}");
+    }
 }
 
 fn a_mistake_in_the_file_has_a_place() {
