@@ -1,12 +1,14 @@
 //! Opens a connection to a node's endpoint and makes it ready for the machines.
 
 mod handshake;
+mod replies;
 
 use std::error::Error;
 use std::io;
 use std::sync::Arc;
 
 use self::handshake::handshake;
+pub(crate) use self::replies::{read_reply, value_of};
 use crate::endpoint::Endpoint;
 use crate::environment::{Environment, Stream};
 use crate::printable::printable;

@@ -4,12 +4,10 @@
 //! error. Only three errors matter: a failed authentication, an invalid database, and a server that
 //! is too busy to answer whether it can push.
 
-use std::io;
-
 use bytes::BytesMut;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
-use super::DialError;
+use super::{DialError, read_reply, value_of};
 use crate::credentials::Credentials;
 use crate::endpoint::Endpoint;
 use crate::resp::{self, Decoder, Frame};
@@ -99,13 +97,13 @@ async fn exchange(
     let first = read(stream, decoder).await;
     let (greeting, version) = match (first, sent) {
         (Err(_), Err(error)) | (Err(error), Ok(())) => return Err(error),
-        (Ok(Said::Error(text)), _) => (Some(text), None),
-        (Ok(Said::Map(bytes)), _) => {
+        (Ok(Reply::Error(text)), _) => (Some(text), None),
+        (Ok(Reply::Map(bytes)), _) => {
             // Version 2 of the protocol has no pushes.
             *is_tracked = bytes.starts_with(b"%");
             (None, version(&bytes))
         }
-        (Ok(Said::Other), _) => (None, None),
+        (Ok(Reply::Other), _) => (None, None),
     };
     let replies = if database == 0 { courtesies.len() } else { 1 + courtesies.len() };
     let mut errors = match (read_errors(stream, decoder, replies).await, &greeting) {
@@ -153,15 +151,13 @@ fn crashes_when_tracking(version: (u32, u32, u32)) -> bool {
 
 /// Returns the server's version from the reply to `HELLO`.
 fn version(map: &[u8]) -> Option<(u32, u32, u32)> {
-    let mut lines = map.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_end);
-    lines.find(|line| *line == b"version")?;
-    let mut numbers = core::str::from_utf8(lines.nth(1)?).ok()?.split('.');
+    let mut numbers = core::str::from_utf8(value_of(map, b"version")?).ok()?.split('.');
     let mut number = || numbers.next()?.parse().ok();
     Some((number()?, number()?, number()?))
 }
 
 /// A reply, in the categories that a handshake distinguishes.
-enum Said {
+enum Reply {
     Error(Vec<u8>),
     Map(Vec<u8>),
     Other,
@@ -176,8 +172,8 @@ async fn read_errors(
     let mut errors = Vec::with_capacity(count);
     for _ in 0..count {
         errors.push(match read(stream, decoder).await? {
-            Said::Error(text) => Some(text),
-            Said::Map(_) | Said::Other => None,
+            Reply::Error(text) => Some(text),
+            Reply::Map(_) | Reply::Other => None,
         });
     }
     Ok(errors)
@@ -186,21 +182,13 @@ async fn read_errors(
 async fn read(
     stream: &mut (impl AsyncRead + Unpin),
     decoder: &mut Decoder,
-) -> Result<Said, DialError> {
-    loop {
-        match decoder.next()? {
-            Some(Frame::Error(text)) => return Ok(Said::Error(text.to_vec())),
-            Some(Frame::Many(bytes)) => return Ok(Said::Map(bytes.to_vec())),
-            // The client knows nothing of the node yet that this could invalidate.
-            Some(Frame::KeysFlushed | Frame::KeysChanged(_)) => continue,
-            None => {}
-            Some(_) => return Ok(Said::Other),
-        }
-        if stream.read_buf(decoder.room()).await? == 0 {
-            let text = "closed by the server during the handshake";
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, text).into());
-        }
-    }
+) -> Result<Reply, DialError> {
+    let reply = read_reply(stream, decoder, |reply| match reply {
+        Frame::Error(text) => Reply::Error(text.to_vec()),
+        Frame::Many(bytes) => Reply::Map(bytes.to_vec()),
+        _ => Reply::Other,
+    });
+    reply.await
 }
 
 #[cfg(test)]

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use redlock_protocol::{BootInstant, NodeIndex, Op, ResourceId, Token};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 
 use super::NodeReport;
-use crate::dial::{DialError, Dialed, dial};
+use crate::dial::{DialError, Dialed, dial, read_reply, value_of};
 use crate::driver::Driver;
 use crate::introduction::{self, field};
 use crate::resp::{self, Form, Frame};
@@ -88,24 +88,15 @@ impl<'a> ProbeConnection<'a> {
     async fn read(&mut self) -> Result<Answer, DialError> {
         let endpoint = self.driver.endpoint(self.node);
         let Dialed { stream, decoder, .. } = &mut self.dialed;
-        loop {
-            match decoder.next()? {
-                Some(Frame::Error(text)) => {
-                    return Ok(Answer::Error(endpoint.printable(text, None)));
-                }
-                Some(Frame::Text(text)) => return Ok(Answer::Text(text.to_vec())),
-                Some(Frame::Integer(number)) => return Ok(Answer::Integer(number)),
-                Some(Frame::Nil) => return Ok(Answer::Nil),
-                Some(Frame::Many(bytes)) => return Ok(Answer::Text(bytes.to_vec())),
-                Some(Frame::KeysFlushed | Frame::KeysChanged(_)) => continue,
-                None => {}
-                Some(_) => return Ok(Answer::Other),
-            }
-            if stream.read_buf(decoder.room()).await? == 0 {
-                let kind = std::io::ErrorKind::UnexpectedEof;
-                return Err(std::io::Error::new(kind, "the server closed the connection").into());
-            }
-        }
+        let answer = read_reply(stream, decoder, |reply| match reply {
+            Frame::Error(text) => Answer::Error(endpoint.printable(text, None)),
+            Frame::Text(text) => Answer::Text(text.to_vec()),
+            Frame::Integer(number) => Answer::Integer(number),
+            Frame::Nil => Answer::Nil,
+            Frame::Many(bytes) => Answer::Text(bytes.to_vec()),
+            _ => Answer::Other,
+        });
+        answer.await
     }
 }
 
@@ -133,11 +124,8 @@ async fn interview(driver: &Driver, node: NodeIndex) -> Result<NodeReport, DialE
     let config: [&[u8]; 3] = [b"CONFIG", b"GET", b"appendfsync"];
     let (answer, ..) = interview.ask(|outgoing| resp::write(outgoing, &config)).await?;
     if let Answer::Text(bytes) = answer {
-        let known = ["always", "everysec", "no"].into_iter();
-        let said = |it: &&str| {
-            bytes.split(|&byte| byte == b'\n').any(|line| line.trim_ascii() == it.as_bytes())
-        };
-        report.fsync = known.into_iter().find(said).map(String::from);
+        let value = value_of(&bytes, b"appendfsync");
+        report.fsync = value.map(|value| String::from_utf8_lossy(value).into_owned());
     }
     memory::ask(&mut interview, &mut report).await?;
     try_commands(&mut interview, &mut report, form).await?;

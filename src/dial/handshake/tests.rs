@@ -1,7 +1,8 @@
 use core::pin::pin;
 use core::task::Poll;
+use std::io;
 
-use tokio::io::{DuplexStream, duplex};
+use tokio::io::{AsyncReadExt, DuplexStream, duplex};
 
 use super::super::tests::poll;
 use super::*;

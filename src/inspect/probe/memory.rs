@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use super::{Answer, PROBE_KEY, PROBE_TTL, ProbeConnection};
-use crate::dial::DialError;
+use crate::dial::{DialError, value_of};
 use crate::inspect::NodeReport;
 use crate::introduction;
 use crate::resp::{self, Form};
@@ -53,8 +53,7 @@ async fn ask_backlog(
 ) -> Result<(), DialError> {
     let config: [&[u8]; 3] = [b"CONFIG", b"GET", b"repl-backlog-ttl"];
     if let Answer::Text(bytes) = interview.ask(|out| resp::write(out, &config)).await?.0 {
-        let mut lines = bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
-        let value = lines.find(|line| *line == b"repl-backlog-ttl").and_then(|_| lines.nth(1));
+        let value = value_of(&bytes, b"repl-backlog-ttl");
         let seconds = value.and_then(|it| core::str::from_utf8(it).ok()?.parse().ok());
         report.backlog_ttl = seconds.map(Duration::from_secs);
     }
