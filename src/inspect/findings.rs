@@ -5,7 +5,7 @@ mod words;
 use core::fmt;
 use core::time::Duration;
 
-use redlock_protocol::{RunId, quarantine};
+use redlock_protocol::{NodeCount, RunId, quarantine};
 
 use super::{NodeInspection, NodeReport};
 use crate::restart_guard::RestartGuard;
@@ -106,13 +106,13 @@ pub(super) fn judge(
         }
     }
     findings.sort_by_key(|finding| finding.severity);
-    findings.splice(0..0, judge_quorum(votes_in));
+    findings.splice(0..0, judge_quorum(settings.nodes, votes_in));
     findings
 }
 
 /// Returns the finding that no lock can be acquired, and until when; `None` if one can.
-fn judge_quorum(votes_in: &[Option<Duration>]) -> Option<Finding> {
-    let (count, quorum) = (votes_in.len(), votes_in.len() / 2 + 1);
+fn judge_quorum(nodes: NodeCount, votes_in: &[Option<Duration>]) -> Option<Finding> {
+    let (count, quorum) = (nodes.get(), nodes.quorum());
     let mut votes_in: Vec<Duration> = votes_in.iter().flatten().copied().collect();
     votes_in.sort_unstable();
     let counting = votes_in.iter().filter(|left| left.is_zero()).count();

@@ -4,7 +4,7 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
-use redlock_protocol::NodeIndex;
+use redlock_protocol::{NodeCount, NodeIndex};
 
 use super::ask_all;
 use super::probe::{Answer, ProbeConnection};
@@ -141,7 +141,10 @@ impl LockInspection {
     /// Returns the state of the lock.
     #[must_use]
     pub fn holding(&self) -> Holding<'_> {
-        let majority = self.nodes.len() / 2 + 1;
+        let Some(count) = NodeCount::new(self.nodes.len()) else {
+            return Holding::Unknown;
+        };
+        let majority = count.quorum();
         let unknown = self.nodes.iter().filter(|node| node.key.is_err()).count();
         let mut most = 0;
         for key in self.keys() {
