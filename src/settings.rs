@@ -7,8 +7,8 @@ use redlock_protocol::{Drift, MAX_NODES, NodeCount, RetryDelay};
 use crate::error::{OptionError, TtlError};
 use crate::restart_guard::RestartGuard;
 
-/// Longest accepted TTL: ten years. A longer one is taken for a mistake.
-const TTL_MAX: Duration = Duration::from_secs(10 * 366 * 86_400);
+/// Longest accepted duration: ten years. A longer one is taken for a mistake.
+pub(crate) const TEN_YEARS: Duration = Duration::from_secs(3_653 * 86_400);
 
 /// Settings that apply to every acquisition, unless the acquisition overrides them.
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +60,7 @@ impl Settings {
         let fleet_max_ttl = self.fleet_max_ttl;
         let why = if fleet_max_ttl.is_zero() {
             TtlError::Zero
-        } else if fleet_max_ttl > TTL_MAX {
+        } else if fleet_max_ttl > TEN_YEARS {
             TtlError::Absurd
         } else if fleet_max_ttl <= self.drift.of(fleet_max_ttl) {
             TtlError::WithinDrift
@@ -74,7 +74,7 @@ impl Settings {
     pub(crate) fn validate_ttl(&self, ttl: Duration) -> Result<(), OptionError> {
         let why = if ttl.is_zero() {
             TtlError::Zero
-        } else if ttl > TTL_MAX {
+        } else if ttl > TEN_YEARS {
             TtlError::Absurd
         } else if !ttl.as_nanos().is_multiple_of(1_000_000) {
             TtlError::SubMillisecond

@@ -2,8 +2,7 @@
 
 use core::time::Duration;
 
-/// Longest duration: ten years. A longer one is taken for a mistake.
-const LONGEST: Duration = Duration::from_secs(3_653 * 86_400);
+use crate::settings::TEN_YEARS;
 
 /// Reason why a text is no duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,7 +44,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
         let ms = number.parse::<u64>().ok().and_then(|number| number.checked_mul(unit_ms));
         let part = Duration::from_millis(ms.ok_or(DurationError::TooLong)?);
         total = total.saturating_add(part);
-        if total > LONGEST {
+        if total > TEN_YEARS {
             return Err(DurationError::TooLong);
         }
         if tail.is_empty() {
