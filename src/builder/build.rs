@@ -57,27 +57,24 @@ impl Builder {
         if self.canary_key == PROBE_KEY {
             return Err(OptionError::CanaryIsProbe.into());
         }
-        let link = LinkConfig {
+        let link = |node: NodeIndex| LinkConfig {
             node_timeout: settings.node_timeout,
-            connect_timeout: self.connect_timeout,
-            restart_guard: self.restart_guard.into(),
+            connect_timeout,
+            restart_guard: settings.guards[node.get()].into(),
             fleet_max_ttl,
             drift,
             introduction_max_age: self.introduction_max_age,
             window: self.window,
         };
+        let links: Vec<LinkConfig> = nodes.iter().map(link).collect();
         #[cfg(feature = "tls")]
         if endpoints.iter().any(Endpoint::is_tls) {
             let connector = self.tls.connector()?;
             endpoints.iter_mut().try_for_each(|endpoint| endpoint.set_tls(&connector))?;
         }
-        let (connect_timeout, patience) = (link.connect_timeout, link.patience());
-        endpoints.iter_mut().for_each(|endpoint| endpoint.set_times(connect_timeout, patience));
-        let guarded = |node: NodeIndex| LinkConfig {
-            restart_guard: settings.guards[node.get()].into(),
-            ..link
-        };
-        let links: Vec<LinkConfig> = nodes.iter().map(guarded).collect();
+        for (endpoint, link) in endpoints.iter_mut().zip(&links) {
+            endpoint.set_times(link.connect_timeout, link.patience());
+        }
         observe::warn_of(nodes, fleet_max_ttl);
         let observers = Observers::new(self.observers, &endpoints);
         let canary_key = self.canary_key.into_boxed_slice();
