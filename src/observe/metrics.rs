@@ -13,7 +13,6 @@ use ::metrics::{
 };
 
 use super::{Event, Instant, Observer, Operation};
-use crate::error::ExtendErrorKind;
 use crate::health::Standing;
 
 /// Updates the metrics of the recorder that is installed when the client is used first.
@@ -77,7 +76,7 @@ impl Observer for MetricsObserver {
             Event::AcquireCancelled { waited, .. } => series.settled("cancelled", waited),
             Event::Extended { .. } => series.extensions.count("extended"),
             Event::ExtensionFailed { reason, .. } => {
-                series.extensions.count(extension_outcome(reason));
+                series.extensions.count(reason.as_str());
             }
             Event::Lost { reason, held, .. } => {
                 series.lost.count(reason.as_str());
@@ -257,12 +256,4 @@ fn describe() {
         "Time from handing a command to the connection to its answer"
     );
     describe_counter!("redlock_commands_total", "Commands, by node, operation and answer");
-}
-
-/// Returns the label of an extension that failed. One with an invalid TTL is never begun.
-fn extension_outcome(reason: ExtendErrorKind) -> &'static str {
-    match reason {
-        ExtendErrorKind::Invalid => ExtendErrorKind::TooFewNodes.as_str(),
-        _ => reason.as_str(),
-    }
 }
