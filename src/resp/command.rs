@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn only_known_refusals_are_sent_again_in_another_form() {
+    fn a_cached_command_has_the_bytes_of_a_fresh_one() {
         let (mut encoder, ms) = (Encoder::default(), Duration::from_millis);
         let (token, other) = (Token::from_bytes([1; 20]), Token::from_bytes([2; 20]));
         let set = |token, ttl| Op::Set { resource: RESOURCE, token, ttl };
