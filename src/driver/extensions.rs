@@ -9,7 +9,7 @@ use redlock_protocol::{BootInstant, ExtendError, LockId};
 use super::wakers::{Caller, Wakers};
 use super::wakes::Wakes;
 use super::{Driver, State};
-use crate::observe::{Event as Told, Instant};
+use crate::observe::{self, Instant};
 
 /// Callers that extend one lease. One extension is under way at a time; the others wait for it.
 #[derive(Debug, Default)]
@@ -60,7 +60,12 @@ impl Driver {
                         if let Some(owner) = machine.token(lock) {
                             let resource = resource.map_or(&[][..], |it| names.name(it));
                             let t1 = Instant::new(now);
-                            self.tell(|| Told::ExtensionBegan { owner, resource, t1, ttl });
+                            self.tell(|| observe::Event::ExtensionBegan {
+                                owner,
+                                resource,
+                                t1,
+                                ttl,
+                            });
                         }
                     }
                     Err(ExtendError::Busy) => {}

@@ -95,7 +95,7 @@ impl NodeTask {
             return Poll::Pending;
         };
         let epoch = *epoch;
-        // The task must outlive a panic: it also pays the releases owed.
+        // The task must outlive a panic: it also sends the releases owed.
         let polled = contain(|| dial.as_mut().poll(context));
         match core::task::ready!(polled.unwrap_or(Poll::Ready(Err(DialError::Panicked)))) {
             Ok(Dialed { stream, decoder, is_tracked }) => {

@@ -5,11 +5,11 @@ use redlock_protocol::{BootInstant, LockId, NodeIndex, RunId};
 use super::{Driver, State};
 use crate::error::{AcquireErrorKind, LostReason};
 use crate::health::Standing;
-use crate::observe::{Event as Told, Instant};
+use crate::observe::{self, Instant};
 
 impl Driver {
     /// Passes an event to all observers.
-    pub(super) fn tell<'a>(&self, event: impl FnOnce() -> Told<'a>) {
+    pub(super) fn tell<'a>(&self, event: impl FnOnce() -> observe::Event<'a>) {
         self.observers.tell(event);
     }
 
@@ -21,7 +21,7 @@ impl Driver {
         }
         let mut others = state.nodes.iter().enumerate().filter(|&(other, _)| other != place);
         if let Some((other, _)) = others.find(|(_, entry)| entry.run_id == Some(run_id)) {
-            self.tell(|| Told::SameServer { node: place, other });
+            self.tell(|| observe::Event::SameServer { node: place, other });
         }
     }
 
@@ -43,9 +43,9 @@ impl Driver {
         }
         let (node, from) = (node.get(), from.map(Instant::new));
         if changed {
-            self.tell(|| Told::Eligible { node, from, standing });
+            self.tell(|| observe::Event::Eligible { node, from, standing });
         } else if ended {
-            self.tell(|| Told::QuarantineEnded { node });
+            self.tell(|| observe::Event::QuarantineEnded { node });
         }
     }
 
@@ -60,7 +60,7 @@ impl Driver {
     ) {
         if let Some((attempts, since)) = state.uses.acquiring(lock) {
             let (resource, waited) = (state.name_of(lock), now.since(since));
-            self.tell(|| Told::AcquireFailed { resource, kind, attempts, waited });
+            self.tell(|| observe::Event::AcquireFailed { resource, kind, attempts, waited });
         }
     }
 
@@ -74,7 +74,7 @@ impl Driver {
     ) {
         if let Some((owner, since)) = state.uses.alive(lock) {
             let (resource, held) = (state.name_of(lock), now.since(since));
-            self.tell(|| Told::Lost { owner, resource, reason, held });
+            self.tell(|| observe::Event::Lost { owner, resource, reason, held });
         }
     }
 }

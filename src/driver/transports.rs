@@ -10,7 +10,7 @@ use super::names::Names;
 use super::pipeline::{Answer, Pipeline};
 use super::{Driver, State, Task};
 use crate::error::{NO_ANSWER, NO_CONNECTION, NO_TLS_ANSWER};
-use crate::observe::{self, Event as Told, Instant, Operation};
+use crate::observe::{self, Instant, Operation};
 use crate::resp::{Decoder, Frame, Malformed};
 
 /// A node's transport, in the state that the machines require.
@@ -103,7 +103,7 @@ impl Driver {
             if entry.epoch == Some(epoch) {
                 entry.connected = true;
                 entry.pipeline.set_tracked(is_tracked);
-                self.tell(|| Told::Connected { node: node.get() });
+                self.tell(|| observe::Event::Connected { node: node.get() });
             }
             state.machine.handle_connected(node, epoch, now);
         });
@@ -200,7 +200,7 @@ impl Driver {
         }
         // The clock was read after the reply was, and again for every attempt that has begun since.
         let now = state.clock;
-        self.tell(|| Told::Answered {
+        self.tell(|| observe::Event::Answered {
             node: node.get(),
             operation: operation(&op),
             owner: op.token(),
@@ -227,7 +227,7 @@ impl Driver {
         let State { nodes, names, encoder, .. } = state;
         let Node { pipeline, outgoing, .. } = &mut nodes[node.get()];
         pipeline.write(op, self.key_of(&op, names), encoder, outgoing);
-        self.tell(|| Told::Written {
+        self.tell(|| observe::Event::Written {
             node: node.get(),
             operation: operation(&op),
             owner: op.token(),
@@ -290,9 +290,9 @@ impl Driver {
         entry.pipeline.clear();
         let (node, error) = (node.get(), why.as_deref());
         if core::mem::take(&mut entry.connected) {
-            self.tell(|| Told::Disconnected { node, error });
+            self.tell(|| observe::Event::Disconnected { node, error });
         } else if let Some(error) = error {
-            self.tell(|| Told::ConnectFailed { node, error });
+            self.tell(|| observe::Event::ConnectFailed { node, error });
         }
         entry.run_id = None;
         if why.is_some() {

@@ -10,7 +10,7 @@ use super::Stage;
 use crate::deadline::Deadline;
 use crate::driver::{Caller, Driver, State};
 use crate::error::{AcquireError, AcquireErrorKind, CheckError, LostReason};
-use crate::observe::Event as Told;
+use crate::observe;
 use crate::votes::Votes;
 
 /// A grant, and the name of its lock.
@@ -47,7 +47,7 @@ impl Driver {
                 if let Ok(grant) = machine.deliver(lock, now) {
                     entry.stage = Stage::Held;
                     let waited = now.since(core::mem::replace(&mut entry.since, now));
-                    self.tell(|| Told::Delivered {
+                    self.tell(|| observe::Event::Delivered {
                         owner: grant.token,
                         resource: names.name(entry.resource),
                         deadline: Deadline::new(grant.deadline),
@@ -141,13 +141,13 @@ impl Driver {
         };
         let time = now.since(entry.since);
         match entry.stage {
-            Stage::Held => self.tell(|| Told::ReleaseCalled {
+            Stage::Held => self.tell(|| observe::Event::ReleaseCalled {
                 owner: entry.owner,
                 resource: state.names.name(entry.resource),
                 held: time,
                 lost: entry.lost,
             }),
-            Stage::Trying | Stage::Decided => self.tell(|| Told::AcquireCancelled {
+            Stage::Trying | Stage::Decided => self.tell(|| observe::Event::AcquireCancelled {
                 resource: state.names.name(entry.resource),
                 attempts: entry.failures,
                 waited: time,
@@ -167,7 +167,7 @@ impl Driver {
         self.last_turn(|state, now| {
             state.machine.leave(lock, now);
             if let Some(mut entry) = state.uses.table.remove(&lock) {
-                self.tell(|| Told::LeftToExpire {
+                self.tell(|| observe::Event::LeftToExpire {
                     owner: entry.owner,
                     resource: state.names.name(entry.resource),
                     held: now.since(entry.since),
