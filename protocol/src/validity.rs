@@ -26,9 +26,14 @@ impl Drift {
     /// Returns the margin for a lease of `ttl`; the share is rounded up to a nanosecond.
     #[must_use]
     pub const fn of(self, ttl: Duration) -> Duration {
-        let share = (ttl.as_nanos().saturating_mul(self.share_ppm as u128)).div_ceil(1_000_000);
+        self.between_clocks(ttl).saturating_add(self.constant)
+    }
+
+    /// Returns by how much two clocks may differ after `time`, rounded up to a nanosecond.
+    pub(crate) const fn between_clocks(self, time: Duration) -> Duration {
+        let share = (time.as_nanos().saturating_mul(self.share_ppm as u128)).div_ceil(1_000_000);
         let share = if share > u64::MAX as u128 { u64::MAX } else { share as u64 };
-        Duration::from_nanos(share).saturating_add(self.constant)
+        Duration::from_nanos(share)
     }
 }
 

@@ -25,6 +25,7 @@ use crate::crowd::Crowd;
 use crate::quorum::{MAX_NODES, NodeCount, NodeIndex, NodeMask};
 use crate::retry::{RetryDelay, draw, pace, share};
 use crate::time::BootInstant;
+use crate::validity::Drift;
 
 /// Time for which a sleeping use listens to a single node. A node that does not push delays the use
 /// by no more; one that hangs before it replies, by the node timeout.
@@ -42,10 +43,6 @@ pub(super) fn idle_delay(idle_pushes: u32) -> Option<Duration> {
     let doublings = idle_pushes.checked_sub(IDLE_PUSHES)?;
     Some(IDLE_FIRST * (1 << doublings.min(IDLE_DOUBLINGS)))
 }
-
-/// Inverse of the share of a time by which the clocks of a client and of a node may differ after it:
-/// each is within half a per cent of true time.
-const DRIFT: u32 = 100;
 
 /// Shortest interval between attempts while no majority has a connection or answers looks.
 const NODES_AWAY: Duration = Duration::from_millis(100);
@@ -83,6 +80,7 @@ pub(super) struct Failure {
 #[derive(Clone, Debug)]
 pub(crate) struct Listening {
     nodes: NodeCount,
+    drift: Drift,
     retry: RetryDelay,
     round_trip: Duration,
     pub(super) crowd: Crowd,
@@ -145,12 +143,14 @@ pub(crate) struct Listening {
 impl Listening {
     pub(super) fn new(
         nodes: NodeCount,
+        drift: Drift,
         retry: RetryDelay,
         crowd: Crowd,
         began: BootInstant,
     ) -> Self {
         Self {
             nodes,
+            drift,
             retry,
             round_trip: Duration::ZERO,
             crowd,

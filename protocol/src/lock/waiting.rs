@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::listening::{Failure, Listening};
-use super::{AttemptError, Limit, Lock, LockOutcome, Phase, Vote};
+use super::{AttemptError, Limit, Lock, LockConfig, LockOutcome, Phase, Vote};
 use crate::command::{CommandId, NoAnswer, Op, Reply, Send};
 use crate::crowd::Crowd;
 use crate::quorum::{MAX_NODES, NodeIndex, NodeMask};
@@ -121,9 +121,10 @@ impl Lock {
     /// Returns what the use knows of its lock. The wait begins with the attempt that has just failed,
     /// unless it has begun before.
     fn wait(&mut self) -> &mut Listening {
-        let (nodes, retry, crowd) = (self.config.nodes, self.config.retry, self.crowd);
-        let began = self.t1;
-        self.listening.get_or_insert_with(|| Box::new(Listening::new(nodes, retry, crowd, began)))
+        let LockConfig { nodes, drift, retry, .. } = self.config;
+        let (crowd, began) = (self.crowd, self.t1);
+        let listening = || Box::new(Listening::new(nodes, drift, retry, crowd, began));
+        self.listening.get_or_insert_with(listening)
     }
 
     fn listen(

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::sights::Sight;
-use super::{Awake, DRIFT, IDLE_FIRST, Listening, NODES_AWAY, ONE_NODE, idle_delay};
+use super::{Awake, IDLE_FIRST, Listening, NODES_AWAY, ONE_NODE, idle_delay};
 use crate::command::{NoAnswer, Reply};
 use crate::quorum::{NodeIndex, NodeMask};
 use crate::time::BootInstant;
@@ -106,7 +106,7 @@ impl Listening {
         if now.since(self.checked_at) > tolerance {
             return false;
         }
-        let latest = now.after(tolerance).after(apart / DRIFT);
+        let latest = now.after(tolerance).after(self.drift.between_clocks(apart));
         match looks {
             (Sight::Held(one), Sight::Held(other)) => other.since(one) > latest.since(now),
             (Sight::Held(until), Sight::Free) => until > latest,

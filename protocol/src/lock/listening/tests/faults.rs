@@ -9,6 +9,7 @@ use crate::command::{LockId, Op, Reply};
 use crate::lock::LockConfig;
 use crate::retry::RetryDelay;
 use crate::testing::{World, ms};
+use crate::validity::Drift;
 
 /// Lets all nodes answer and a millisecond pass, and begins the attempt that is due then; returns true
 /// if one is.
@@ -39,9 +40,15 @@ fn a_node_that_did_not_push_is_found_out_and_not_relied_upon() {
     assert!(world.now.since(begun) < ms(1_000), "too few nodes wake it: it asks from time to time");
 }
 
-#[test]
-fn a_key_on_a_lagging_clock_is_no_change_unheard() {
-    let (mut world, _) = sound_asleep();
+/// Lets the nodes' clocks lose a `lag`th of their time while a use with the allowance `drift` listens,
+/// and checks that it relies on them.
+fn lagging_nodes_are_relied_upon(drift: Drift, lag: u64) {
+    let mut world = World::warm(5);
+    (0..5).for_each(|index| world.change(index, Some((9, 30_000))));
+    let config = LockConfig { drift, ..config(&world) };
+    world.acquire(config, 1);
+    world.answer_all();
+    world.pass_answering(ms(20));
     let listened = registered(&world);
     let begun = world.now;
     // Looks into pushes of the first node put off the check of the others.
@@ -53,10 +60,17 @@ fn a_key_on_a_lagging_clock_is_no_change_unheard() {
     let passed_ms = world.now.since(begun).as_millis() as u64;
     for &index in &listened[1..] {
         world.nodes[index].registered = false;
-        world.change(index, Some((9, 30_000 - 20 - passed_ms + passed_ms / 110)));
+        world.change(index, Some((9, 30_000 - 20 - passed_ms + passed_ms / lag)));
     }
     world.pass_answering(ms(5_100));
     assert_eq!(registered(&world), listened, "no other node takes their place");
+}
+
+#[test]
+fn a_key_on_a_lagging_clock_is_no_change_unheard() {
+    lagging_nodes_are_relied_upon(Drift::default(), 110);
+    let poor_clocks = Drift { share_ppm: 20_000, ..Drift::default() };
+    lagging_nodes_are_relied_upon(poor_clocks, 55);
 }
 
 #[test]
