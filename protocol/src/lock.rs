@@ -156,10 +156,6 @@ impl Lock {
         self.resource
     }
 
-    pub(crate) fn t1(&self) -> BootInstant {
-        self.t1
-    }
-
     pub(crate) fn deadline(&self) -> BootInstant {
         self.deadline
     }

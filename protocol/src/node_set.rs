@@ -31,7 +31,7 @@ use super::timers::Timers;
 ///
 /// Methods fall into four groups.
 ///
-/// - **Getters** return state: [`check`](Self::check), [`t1`](Self::t1), …
+/// - **Getters** return state: [`check`](Self::check), [`token`](Self::token), …
 /// - **`handle_*`** report what the transports and the clock did.
 /// - **Mutators** state what the caller wants: [`open`](Self::open), [`begin`](Self::begin),
 ///   [`deliver`](Self::deliver), [`release`](Self::release).

@@ -108,12 +108,6 @@ impl NodeMask {
         self.0
     }
 
-    /// Returns the set with these bits.
-    #[must_use]
-    pub const fn from_bits(bits: u16) -> Self {
-        Self(bits)
-    }
-
     /// Adds `node`.
     pub const fn insert(&mut self, node: NodeIndex) {
         self.0 |= 1 << node.0;

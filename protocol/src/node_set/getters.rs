@@ -76,12 +76,6 @@ impl NodeSet {
         all[self.nodes.quorum() - 1]
     }
 
-    /// Returns T1 of the current attempt of `lock`.
-    #[must_use]
-    pub fn t1(&self, lock: LockId) -> Option<BootInstant> {
-        self.lock(lock).map(Lock::t1)
-    }
-
     /// Returns the token of the current attempt of `lock`.
     #[must_use]
     pub fn token(&self, lock: LockId) -> Option<Token> {
@@ -134,8 +128,8 @@ impl NodeSet {
     }
 
     /// Returns true if [`NodeSet::for_each_resource`] names `resource`.
-    #[must_use]
-    pub fn uses(&self, resource: ResourceId) -> bool {
+    #[cfg(test)]
+    pub(crate) fn uses(&self, resource: ResourceId) -> bool {
         let mut used = false;
         self.for_each_resource(|it| used |= it == resource);
         used
