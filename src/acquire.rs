@@ -88,7 +88,8 @@ impl<'a, W> Acquire<'a, W> {
         self
     }
 
-    /// Limits the time for retries: no attempt begins later than `wait` after the first poll. With
+    /// Limits the time for retries: no attempt begins later than `wait` after the first poll, and only
+    /// a first one that does not queue behind another task begins as late as that. With
     /// several locks, or a semaphore, no pass over the locks begins later. A pass that has begun is
     /// completed, which takes up to two round trips for each lock. Replaces [`Acquire::attempts`].
     pub fn wait(mut self, wait: Duration) -> Self {

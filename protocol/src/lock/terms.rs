@@ -43,7 +43,8 @@ pub struct LockConfig {
 pub enum Limit {
     /// After this many attempts.
     Attempts(u32),
-    /// No attempt begins at or after this instant.
+    /// No attempt begins at or after this instant, except a first attempt that does not queue: it
+    /// begins at this instant at the latest.
     Until(BootInstant),
     /// After this many attempts, or as soon as one fails for a reason other than a split vote.
     WhileSplit(u32),

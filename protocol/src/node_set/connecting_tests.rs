@@ -44,7 +44,7 @@ fn a_first_attempt_does_not_wait_for_nodes_that_refuse() {
 }
 
 #[test]
-fn no_first_attempt_begins_after_its_wait() {
+fn first_attempt_begins_at_the_end_of_its_wait_at_the_latest() {
     let mut world = World::cold(3);
     let config = LockConfig { limit: Limit::Until(world.now.after(ms(30))), ..lock_config(3) };
     let lock = open(&mut world, config);
