@@ -73,8 +73,13 @@ pub(crate) fn pace(waited: Duration, jitter: u64) -> Duration {
 /// Returns the part of `whole` that `jitter` is of the range of `u64`.
 #[must_use]
 pub(crate) fn share(whole: Duration, jitter: u64) -> Duration {
-    let scaled = (u128::from(saturating_nanos(whole)) * u128::from(jitter)) >> 64;
-    Duration::from_nanos(u64::try_from(scaled).unwrap_or(u64::MAX))
+    Duration::from_nanos(share_of(saturating_nanos(whole), jitter))
+}
+
+/// Returns a number below `whole`, or 0: the part of it that `jitter` is of the range of `u64`.
+#[must_use]
+pub(crate) const fn share_of(whole: u64, jitter: u64) -> u64 {
+    ((whole as u128 * jitter as u128) >> 64) as u64
 }
 
 /// Derives the draw with the number `number` from one random value (SplitMix64, by Steele, Lea and

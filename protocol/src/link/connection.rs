@@ -7,6 +7,7 @@ use super::introductions::Introductions;
 use super::pending::Pending;
 use super::{CommandOutcome, GivenUp, Link, State};
 use crate::command::{NoAnswer, Op};
+use crate::retry::share;
 use crate::time::BootInstant;
 
 /// First wait between two dials, and the longest wait that doubling reaches.
@@ -150,17 +151,11 @@ impl Link {
         self.introductions = Introductions::default();
         self.owed_releases.connection_lost();
         (self.writable, self.refused_at, self.is_first) = (false, None, false);
-        let sooner = spread(self.redial_after / 4, self.jitter, self.epoch);
+        // The factor is odd and differs for each epoch: one draw serves all dials until the next
+        // attempt.
+        let mixed = self.jitter.wrapping_mul(2 * u64::from(self.epoch) + 1);
+        let sooner = share(self.redial_after / 4, mixed);
         self.state = State::Backoff { until: now.after(self.redial_after - sooner) };
         self.redial_after = (self.redial_after * 2).min(REDIAL_LONGEST);
     }
-}
-
-/// Returns a share of `most` that differs from connection to connection.
-fn spread(most: Duration, jitter: u64, epoch: u32) -> Duration {
-    // The factor is odd and differs for each epoch: one draw serves all dials until the next
-    // attempt.
-    let mixed = jitter.wrapping_mul(2 * u64::from(epoch) + 1);
-    let share = (most.as_nanos() * u128::from(mixed)) >> 64;
-    Duration::from_nanos(u64::try_from(share).unwrap_or(u64::MAX))
 }

@@ -10,6 +10,7 @@ use core::time::Duration;
 use super::{Lock, LockOutcome};
 use crate::canonical::Encoder;
 use crate::quorum::NodeIndex;
+use crate::retry::share;
 use crate::time::BootInstant;
 use crate::validity::deadline;
 
@@ -202,9 +203,7 @@ impl Lock {
         // The counter is mixed in by Fibonacci hashing: one draw serves all rounds.
         let mixed = (self.fresh.jitter ^ u64::from(self.renewal.spread))
             .wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let fifth = ((period / 5).as_nanos() * u128::from(mixed)) >> 64;
-        let share = Duration::from_nanos(u64::try_from(fifth).unwrap_or(u64::MAX));
-        period - period / 10 + share
+        period - period / 10 + share(period / 5, mixed)
     }
 }
 

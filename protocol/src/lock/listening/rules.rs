@@ -6,6 +6,7 @@ use super::sights::Sight;
 use super::{Awake, IDLE_FIRST, Listening, NODES_AWAY, ONE_NODE, idle_delay};
 use crate::command::{NoAnswer, Reply};
 use crate::quorum::{NodeIndex, NodeMask};
+use crate::retry::share_of;
 use crate::time::BootInstant;
 
 impl Listening {
@@ -187,7 +188,7 @@ impl Listening {
         self.anchor = if count == 0 {
             None
         } else {
-            let place = ((u128::from(self.draw()) * u128::from(count)) >> 64) as usize;
+            let place = share_of(count, self.draw()) as usize;
             from.iter().nth(place)
         };
         self.to_look = self.anchor.map_or(NodeMask::EMPTY, |anchor| {
