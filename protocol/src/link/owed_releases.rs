@@ -5,7 +5,7 @@ use crate::time::BootInstant;
 use crate::token::Token;
 
 /// Most releases owed to one node. A key beyond this limit lives until it expires.
-const DEBTS_MAX: usize = 1_024;
+const OWED_MAX: usize = 1_024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
@@ -44,7 +44,7 @@ pub(super) struct OwedReleases {
 impl OwedReleases {
     pub(super) fn owe(&mut self, resource: ResourceId, token: Token, until: BootInstant) {
         let known = self.place_of(resource, token).is_some();
-        if !known && self.all.len() < DEBTS_MAX {
+        if !known && self.all.len() < OWED_MAX {
             self.all.push(OwedRelease { resource, token, until, stage: Stage::Owed });
             self.owed += 1;
             self.wait_for(until);

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_majority_of_introductions_is_enough() {
+    fn a_majority_of_times_left_is_enough() {
         let mut world = taken(&[4_000; 5]);
         refused(&mut world, Limit::AT_ONCE);
         for index in 0..3 {

@@ -1,8 +1,8 @@
 //! Invariants under random events, against nodes that follow the rules.
 
+mod lease_records;
 mod play;
 mod steps;
-mod tales;
 
 use proptest::prelude::*;
 

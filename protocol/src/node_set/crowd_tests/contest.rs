@@ -27,7 +27,7 @@ pub(super) enum Seat {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Happening {
+enum QueueEntry {
     Arrives { client: usize, node: usize, epoch: u32, op: Op },
     Replies { client: usize, node: usize, epoch: u32, reply: Reply },
     Pushes { client: usize, node: usize, epoch: u32 },
@@ -61,7 +61,7 @@ struct Sitting {
 
 pub(super) struct Contest {
     pub(super) now: BootInstant,
-    queue: BTreeMap<(BootInstant, u64), Happening>,
+    queue: BTreeMap<(BootInstant, u64), QueueEntry>,
     serial: u64,
     draws: u32,
     seed: u64,
@@ -173,29 +173,29 @@ impl Contest {
 
     /// Makes a seat want the lock at `at`.
     pub(super) fn acquires(&mut self, seat: usize, at: BootInstant) {
-        self.schedule(at, Happening::Acquires { seat });
+        self.schedule(at, QueueEntry::Acquires { seat });
     }
 
     /// Ends the process at a seat; what it has written arrives.
     pub(super) fn kill(&mut self, seat: usize) {
         let client = self.seats[seat].client;
         self.queue.retain(|_, it| match *it {
-            Happening::Arrives { .. } => true,
-            Happening::Acquires { seat: it } => it != seat,
-            Happening::Replies { client: it, .. }
-            | Happening::Pushes { client: it, .. }
-            | Happening::Wakes { client: it }
-            | Happening::Releases { client: it } => it != client,
+            QueueEntry::Arrives { .. } => true,
+            QueueEntry::Acquires { seat: it } => it != seat,
+            QueueEntry::Replies { client: it, .. }
+            | QueueEntry::Pushes { client: it, .. }
+            | QueueEntry::Wakes { client: it }
+            | QueueEntry::Releases { client: it } => it != client,
         });
         self.servers.iter_mut().for_each(|it| it.readers.retain(|&(reader, _)| reader != client));
     }
 
-    fn schedule(&mut self, at: BootInstant, what: Happening) {
+    fn schedule(&mut self, at: BootInstant, what: QueueEntry) {
         self.serial += 1;
         self.queue.insert((at, self.serial), what);
     }
 
-    fn send(&mut self, client: usize, node: usize, up: bool, what: Happening) {
+    fn send(&mut self, client: usize, node: usize, up: bool, what: QueueEntry) {
         let delay = Duration::from_micros(50) + self.random(Duration::from_micros(100));
         let last = self.last.entry((client, node, up)).or_default();
         let at = self.now.after(delay).max(last.after(Duration::from_nanos(1)));
@@ -214,29 +214,29 @@ impl Contest {
         self.now = end;
     }
 
-    fn happen(&mut self, what: Happening) {
+    fn happen(&mut self, what: QueueEntry) {
         let now = self.now;
         let client = match what {
-            Happening::Arrives { client, node, epoch, op } => {
+            QueueEntry::Arrives { client, node, epoch, op } => {
                 return self.execute(client, node, epoch, op);
             }
-            Happening::Replies { client, node, epoch, reply } => {
+            QueueEntry::Replies { client, node, epoch, reply } => {
                 let node = NodeIndex::new(node);
                 self.clients[client].machine.handle_reply(node, epoch, reply, now);
                 client
             }
-            Happening::Pushes { client, node, epoch } => {
+            QueueEntry::Pushes { client, node, epoch } => {
                 let (node, machine) = (NodeIndex::new(node), &mut self.clients[client].machine);
                 machine.handle_key_changed(node, epoch, RESOURCE, now);
                 client
             }
-            Happening::Wakes { client } => {
+            QueueEntry::Wakes { client } => {
                 self.clients[client].armed = None;
                 self.clients[client].machine.handle_timeout(now);
                 client
             }
-            Happening::Acquires { seat } => self.acquire(seat),
-            Happening::Releases { client } => self.release(client),
+            QueueEntry::Acquires { seat } => self.acquire(seat),
+            QueueEntry::Releases { client } => self.release(client),
         };
         self.pump(client);
     }
@@ -302,12 +302,12 @@ impl Contest {
         if server.key != before {
             for (reader, epoch) in core::mem::take(&mut server.readers) {
                 if reader != client {
-                    let push = Happening::Pushes { client: reader, node, epoch };
+                    let push = QueueEntry::Pushes { client: reader, node, epoch };
                     self.send(reader, node, false, push);
                 }
             }
         }
-        self.send(client, node, false, Happening::Replies { client, node, epoch, reply });
+        self.send(client, node, false, QueueEntry::Replies { client, node, epoch, reply });
     }
 
     fn pump(&mut self, client: usize) {
@@ -321,7 +321,7 @@ impl Contest {
                     Command::Write { node, epoch, op, .. } => {
                         self.commands += if matches!(op, Op::Look { .. }) { 2 } else { 1 };
                         let node = node.get();
-                        let arrives = Happening::Arrives { client, node, epoch, op };
+                        let arrives = QueueEntry::Arrives { client, node, epoch, op };
                         self.send(client, node, true, arrives);
                     }
                     Command::Reset { .. } => unreachable!("no connection fails"),
@@ -338,7 +338,7 @@ impl Contest {
             let armed = &mut self.clients[client].armed;
             if armed.is_none_or(|armed| at < armed) {
                 *armed = Some(at);
-                self.schedule(at.max(now), Happening::Wakes { client });
+                self.schedule(at.max(now), QueueEntry::Wakes { client });
             }
         }
     }
@@ -367,7 +367,7 @@ impl Contest {
         self.seats[winner].grants += 1;
         self.granted.push((winner, now));
         self.held += self.hold;
-        self.schedule(now.after(self.hold), Happening::Releases { client });
+        self.schedule(now.after(self.hold), QueueEntry::Releases { client });
     }
 
     /// Lets all seats take the lock again and again, and returns the figures.

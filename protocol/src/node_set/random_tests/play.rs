@@ -22,7 +22,7 @@ pub(super) struct Play {
     pub(super) opened: Vec<LockId>,
     decided: Vec<LockId>,
     pub(super) held: Vec<(LockId, BootInstant)>,
-    pub(super) tales: Vec<Tale>,
+    pub(super) records: Vec<LeaseRecord>,
     /// Keys that nobody will release: of leases left to expire, or prolonged by a late command.
     pub(super) left: Vec<Token>,
     /// Keys lost by a restart, with their nodes.
@@ -34,7 +34,7 @@ pub(super) struct Play {
 }
 
 /// Record of a granted attempt.
-pub(super) struct Tale {
+pub(super) struct LeaseRecord {
     pub(super) lock: LockId,
     pub(super) token: Token,
     /// Pairs of the time from which a deadline was in force and the deadline; the first is the
@@ -60,7 +60,7 @@ impl Play {
             opened: Vec::new(),
             decided: Vec::new(),
             held: Vec::new(),
-            tales: Vec::new(),
+            records: Vec::new(),
             left: Vec::new(),
             forgot: Vec::new(),
             unheard: Vec::new(),
@@ -105,7 +105,7 @@ impl Play {
                 let (lock, _) = self.held.remove(which);
                 world.client.leave(lock, now);
                 world.drain();
-                let token = self.tale(lock).token;
+                let token = self.record(lock).token;
                 self.left.push(token);
             }
             Do::Overtake(index, ttl) => self.overtake(index, ttl),
@@ -162,7 +162,7 @@ impl Play {
             assert!(grant.deadline > self.world.now, "nothing is left of it");
             self.held.push((lock, grant.deadline));
             let keep_alive = self.terms.keep_alive.unwrap_or_default();
-            self.tale(lock).kept_until = self.world.now.after(keep_alive);
+            self.record(lock).kept_until = self.world.now.after(keep_alive);
         }
         self.world.drain();
     }
@@ -172,7 +172,7 @@ impl Play {
         let now = self.world.now;
         if self.world.client.extend(lock, ttl, now).is_ok() {
             assert!(now < deadline, "begun after the end");
-            self.tale(lock).round = now;
+            self.record(lock).round = now;
         }
         self.world.drain();
     }
@@ -225,15 +225,16 @@ impl Play {
                         let (now, zero) = (self.world.now, BootInstant::ZERO);
                         let deadlines = vec![(now, deadline)];
                         let (round, kept_until) = (zero, zero);
-                        let tale = Tale { lock, token, deadlines, round, kept_until, counted };
-                        self.tales.push(tale);
+                        let record =
+                            LeaseRecord { lock, token, deadlines, round, kept_until, counted };
+                        self.records.push(record);
                     }
                     Event::ExtensionBegan { lock, t1, ttl, .. } => {
                         let keeps_alive = self.terms.keep_alive.is_some();
                         assert!(keeps_alive, "nobody asked for it");
-                        let tale = self.tale(lock);
-                        assert!(t1.after(ttl) <= tale.kept_until, "kept alive for too long");
-                        tale.round = t1;
+                        let record = self.record(lock);
+                        assert!(t1.after(ttl) <= record.kept_until, "kept alive for too long");
+                        record.round = t1;
                     }
                     Event::Extended { lock, counted, deadline, .. } => {
                         self.extended(lock, counted, deadline);
