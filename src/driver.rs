@@ -266,7 +266,7 @@ impl Driver {
             if state.closed {
                 return Err(AcquireError::new(AcquireErrorKind::Closed));
             }
-            let resource = state.names.intern(resource, &state.machine);
+            let resource = state.names.intern(resource, &mut state.machine);
             let config = config(now);
             let lock = state.machine.open(resource, config, now);
             state.uses.open(lock, resource, config.ttl, now, context.waker().clone());

@@ -21,7 +21,7 @@ pub(super) struct Names {
 
 impl Names {
     /// Returns the number of `name`; a new name gets a free number.
-    pub(super) fn intern(&mut self, name: &[u8], machine: &NodeSet) -> ResourceId {
+    pub(super) fn intern(&mut self, name: &[u8], machine: &mut NodeSet) -> ResourceId {
         if let Some(&number) = self.numbers.get(name) {
             self.retired.remove(&number);
             return number;
@@ -68,7 +68,7 @@ impl Names {
     }
 
     /// Removes the retired names that the machines do not refer to any more.
-    fn sweep(&mut self, machine: &NodeSet) {
+    fn sweep(&mut self, machine: &mut NodeSet) {
         let mut in_use = vec![false; self.names.len()];
         machine.for_each_resource(|number| in_use[number.0 as usize] = true);
         let (kept, gone): (BTreeSet<_>, BTreeSet<_>) =
@@ -76,6 +76,7 @@ impl Names {
         for number in gone {
             let name = core::mem::take(&mut self.names[number.0 as usize]);
             self.numbers.remove(&name);
+            machine.forget(number);
             self.free.push(number);
         }
         self.sweep_at = kept.len() * 2;
@@ -93,7 +94,10 @@ mod tests {
     use core::time::Duration;
 
     use super::*;
-    use redlock_protocol::{Drift, LinkConfig, RestartGuard, Window};
+    use redlock_protocol::{
+        BootInstant, Command, Drift, Fresh, Holder, Introduction, Limit, LinkConfig, LockConfig,
+        NodeCount, NodeIndex, Reply, RestartGuard, RetryDelay, RunId, Token, Window,
+    };
 
     fn machine() -> NodeSet {
         NodeSet::new(&[LinkConfig {
@@ -109,20 +113,20 @@ mod tests {
 
     #[test]
     fn a_name_has_one_number() {
-        let (mut names, machine) = (Names::default(), machine());
-        let one = names.intern(b"one", &machine);
-        let two = names.intern(b"two", &machine);
+        let (mut names, mut machine) = (Names::default(), machine());
+        let one = names.intern(b"one", &mut machine);
+        let two = names.intern(b"two", &mut machine);
         assert_ne!(one, two);
-        assert_eq!(names.intern(b"one", &machine), one);
+        assert_eq!(names.intern(b"one", &mut machine), one);
         assert_eq!(names.name(two), b"two");
     }
 
     #[test]
     fn names_without_a_use_do_not_pile_up() {
-        let (mut names, machine) = (Names::default(), machine());
-        let kept = names.intern(b"kept", &machine);
+        let (mut names, mut machine) = (Names::default(), machine());
+        let kept = names.intern(b"kept", &mut machine);
         for round in 0..1_000_u32 {
-            let number = names.intern(&round.to_le_bytes(), &machine);
+            let number = names.intern(&round.to_le_bytes(), &mut machine);
             names.retire(number);
         }
         assert!(names.len() <= SWEEP_LEAST + 2, "{}", names.len());
@@ -131,14 +135,67 @@ mod tests {
 
     #[test]
     fn a_retired_name_that_is_used_again_stays() {
-        let (mut names, machine) = (Names::default(), machine());
-        let again = names.intern(b"again", &machine);
+        let (mut names, mut machine) = (Names::default(), machine());
+        let again = names.intern(b"again", &mut machine);
         names.retire(again);
-        assert_eq!(names.intern(b"again", &machine), again);
+        assert_eq!(names.intern(b"again", &mut machine), again);
         for round in 0..1_000_u32 {
-            let number = names.intern(&round.to_le_bytes(), &machine);
+            let number = names.intern(&round.to_le_bytes(), &mut machine);
             names.retire(number);
         }
         assert_eq!(names.name(again), b"again");
+    }
+
+    /// Makes `machine` meet another client's key on its one node.
+    fn meet_another(machine: &mut NodeSet, resource: ResourceId, now: BootInstant) {
+        let node = NodeIndex::new(0);
+        machine.connect(now);
+        let epoch = match machine.poll_command() {
+            Some(Command::Dial { epoch, .. }) => epoch,
+            other => panic!("no dial but {other:?}"),
+        };
+        machine.handle_connected(node, epoch, now);
+        while machine.poll_command().is_some() {}
+        let (run_id, uptime) = (RunId([1; 20]), Duration::from_secs(1_000));
+        let introduction = Introduction { run_id, uptime, is_master: true, canary: None };
+        machine.handle_reply(node, epoch, Reply::Introduction(introduction), now);
+        let config = LockConfig {
+            nodes: NodeCount::new(1).expect("one node"),
+            ttl: Duration::from_secs(10),
+            drift: Drift::default(),
+            min_validity: Duration::ZERO,
+            retry: RetryDelay::default(),
+            limit: Limit::Until(now.after(Duration::from_secs(10))),
+            extensions_max: 0,
+            keep_alive: None,
+            plain_extensions: false,
+            watched: false,
+        };
+        let lock = machine.open(resource, config, now);
+        let fresh = Fresh { token: Token::from_bytes([1; Token::LENGTH]), jitter: 1 };
+        machine.begin(lock, fresh, now);
+        while machine.poll_command().is_some() {}
+        machine.handle_reply(node, epoch, Reply::Held(Holder::of(&[2])), now);
+        machine.release(lock, now);
+        machine.handle_closed(node, epoch, now);
+    }
+
+    #[test]
+    fn a_number_that_is_used_again_brings_no_contention_along() {
+        let (mut names, mut machine) = (Names::default(), machine());
+        let (now, retry) = (BootInstant::from_nanos(1_000_000_000), RetryDelay::default());
+        let contended = names.intern(b"contended", &mut machine);
+        meet_another(&mut machine, contended, now);
+        assert!(machine.is_others_turn(contended, retry, now));
+        names.retire(contended);
+        // The release of the attempt's key is owed no longer.
+        machine.handle_timeout(now.after(Duration::from_secs(60)));
+        let fresh = (0..1_000_u32).find_map(|round| {
+            let number = names.intern(&round.to_le_bytes(), &mut machine);
+            names.retire(number);
+            (number == contended).then_some(number)
+        });
+        let fresh = fresh.expect("the number is free again");
+        assert!(!machine.is_others_turn(fresh, retry, now));
     }
 }

@@ -182,6 +182,14 @@ impl NodeSet {
         self.crowds.get(resource.0 as usize).copied().unwrap_or_default()
     }
 
+    /// Forgets the contention for `resource`. The driver calls this before it gives the number to
+    /// another lock.
+    pub fn forget(&mut self, resource: ResourceId) {
+        if let Some(crowd) = self.crowds.get_mut(resource.0 as usize) {
+            *crowd = Crowd::default();
+        }
+    }
+
     fn remember_crowd(&mut self, resource: ResourceId, crowd: Crowd) {
         let place = resource.0 as usize;
         if self.crowds.len() <= place {
