@@ -335,6 +335,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "two threads wait for one mutex")]
     fn a_destructor_that_waits_for_a_turn_that_panics_does_nothing() {
         let driver = Arc::new(driver_of("redis://a", &Arc::new(Clock::default())));
         let (began, begins) = mpsc::channel();

@@ -63,6 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "two threads wait for one mutex")]
     fn a_destructor_that_waits_for_a_turn_that_panics_does_nothing() {
         let fleet = Arc::new(Fleet::new(1, b"canary"));
         let (began, begins) = mpsc::channel();
