@@ -223,6 +223,10 @@ impl<'a> IntoFuture for Acquire<'a> {
 }
 
 /// An acquisition in progress. Dropping it releases every key that it may have set.
+///
+/// From the first poll to the end of its wait its attempts go on, whether or not it is polled again. If
+/// nobody polls it, it gets the lock, gives it up when the validity is over, and gets it again: do not
+/// keep a future that you no longer poll, for example beside a `select!`.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless polled"]
 pub struct Acquiring<'a> {

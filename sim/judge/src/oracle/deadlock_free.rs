@@ -21,8 +21,8 @@
 //!   live for up to one more TTL, whether or not it knew of its grant;
 //! - the end of a stop of the client's process;
 //! - the end of a quarantine that the client knew when its attempt failed for it, even if it has
-//!   counted the node earlier: a node that restarts sooner than promised ends a quarantine, and
-//!   clients that sleep until its end sleep on;
+//!   counted the node earlier: a node that had refused to introduce itself may do so before that end,
+//!   and clients that sleep until then sleep on;
 //! - for each node: [`Setting::heal_ns`](super::setting::Setting) after it becomes reachable (see
 //!   [`Reach`](super::reach::Reach)), the end of its quarantine, which excuses no longer than the
 //!   bound, and the end of each key of a client that cannot be granted the lock, because it counts
