@@ -123,6 +123,10 @@ impl Driver {
 
     /// Draws the token and jitter of an attempt, then reads T1, then begins the attempt.
     fn begin(&self, state: &mut State, lock: LockId, now: BootInstant) {
+        if state.uses.acquiring(lock).is_none() {
+            // It was closed after its attempt had become due, in the same turn.
+            return;
+        }
         let mut random = [0; Token::LENGTH + size_of::<u64>()];
         let drawn = self.environment.fill_random(&mut random);
         let t1 = self.read_clock(state);

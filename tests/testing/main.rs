@@ -1,5 +1,6 @@
 //! The feature `testing`: nodes in memory for the tests of others. No test here waits.
 
+mod closing;
 mod crowds;
 mod faults;
 mod losing;
