@@ -22,6 +22,7 @@ impl Observer for Attempts {
 }
 
 #[tokio::test(start_paused = true)]
+#[expect(clippy::disallowed_methods, reason = "the tasks are joined")]
 async fn no_attempt_of_a_queued_task_begins_when_the_client_is_closed() {
     let attempts = Arc::new(Attempts::default());
     let nodes = Nodes::new(3);
@@ -33,7 +34,7 @@ async fn no_attempt_of_a_queued_task_begins_when_the_client_is_closed() {
     });
     tokio::task::yield_now().await;
     assert_eq!(attempts.0.load(Ordering::Relaxed), 1);
-    redlock.close(SECOND).await;
+    let _ = redlock.close(SECOND).await;
     for task in queued {
         assert_eq!(task.await.unwrap().unwrap_err().kind(), AcquireErrorKind::Closed);
     }
