@@ -5,7 +5,7 @@
 #[non_exhaustive]
 pub enum RestartGuard {
     /// A restart loses no acknowledged write (`appendfsync always` on an honest disk): every
-    /// restart of the node is safe.
+    /// restart of a master is safe. One that ends a time as a replica is not.
     Durable,
     /// A crashed node stays down for longer than `fleet_max_ttl` plus drift (1 % and 2 ms by
     /// default). The specification calls that "delayed restart".

@@ -104,6 +104,8 @@ pub struct Eligibility {
     known: Option<Known>,
     /// `None`: never, as far as is known.
     from: Option<BootInstant>,
+    /// End of the quarantine for lost keys that no canary has explained.
+    lost_until: BootInstant,
 }
 
 impl Eligibility {
@@ -112,7 +114,8 @@ impl Eligibility {
     #[must_use]
     pub fn new(guard: RestartGuard, fleet_max_ttl: Duration, drift: Drift) -> Self {
         let quarantine = quarantine(fleet_max_ttl, drift);
-        Self { guard, quarantine, fleet_max_ttl, known: None, from: None }
+        let lost_until = BootInstant::ZERO;
+        Self { guard, quarantine, fleet_max_ttl, known: None, from: None, lost_until }
     }
 
     /// Records an introduction whose reply was read at `now`.
@@ -135,6 +138,7 @@ impl Eligibility {
                 })
             }
         };
+        let from = from.map(|it| it.max(self.lost_until));
         let memory = canary.map(|it| (it.memory, it.history));
         let memory = memory.or(self.known.and_then(|it| it.memory));
         self.known = Some(Known { run_id, is_master, memory, from });
@@ -169,22 +173,25 @@ impl Eligibility {
             None => false,
         };
         let before = self.known.and_then(|it| it.from).unwrap_or(BootInstant::ZERO);
-        self.from = Some(if may_have_changed { now.after(self.quarantine) } else { before });
+        let from = if may_have_changed { now.after(self.quarantine) } else { before };
+        self.from = Some(from.max(self.lost_until));
     }
 
     /// Records at `now` that the node has reported lost keys, and has not shown a canary since. These
     /// may have been all leases, whatever the guard promises, and no later introduction disproves it.
     pub(crate) fn forgot(&mut self, now: BootInstant) {
-        let from = now.after(self.quarantine);
-        if let Some(known) = &mut self.known {
-            known.from = Some(from);
-        }
-        self.from = self.from.map(|_| from);
+        self.lost_until = now.after(self.quarantine);
+        self.from = self.from.map(|from| from.max(self.lost_until));
     }
 
     /// Records that the node serves no requests for now: it is loading its data, or is a replica.
     pub(crate) fn stopped_serving(&mut self) {
         self.from = None;
+    }
+
+    /// Returns the end of the quarantine for lost keys that no canary has explained.
+    pub(crate) fn lost_until(&self) -> BootInstant {
+        self.lost_until
     }
 
     /// Returns the last introduction.

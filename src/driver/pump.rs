@@ -4,7 +4,7 @@ use redlock_protocol::{BootInstant, Command, Event, Fresh, LockId, ReleaseOutcom
 
 use crate::deadline::Deadline;
 use crate::error::AcquireErrorKind;
-use crate::observe::{Event as Told, Instant, Nodes};
+use crate::observe::{self, Instant, Nodes};
 
 use super::{Driver, State};
 
@@ -58,11 +58,11 @@ impl Driver {
                 state.uses.attempt_failed(lock, ballot);
                 self.tell(|| {
                     let resource = state.name_of(lock);
-                    Told::AttemptFailed { owner: token, resource, reason: reason.into() }
+                    observe::Event::AttemptFailed { owner: token, resource, reason: reason.into() }
                 });
             }
             Event::Decided { lock, token, counted, deadline } => {
-                self.tell(|| Told::Decided {
+                self.tell(|| observe::Event::Decided {
                     owner: token,
                     resource: state.name_of(lock),
                     counted: Nodes::new(counted),
@@ -73,11 +73,11 @@ impl Driver {
             }
             Event::ExtensionBegan { lock, token, t1, ttl } => self.tell(|| {
                 let resource = state.name_of(lock);
-                Told::ExtensionBegan { owner: token, resource, t1: Instant::new(t1), ttl }
+                observe::Event::ExtensionBegan { owner: token, resource, t1: Instant::new(t1), ttl }
             }),
             Event::Extended { lock, token, counted, deadline } => {
                 let failures = state.uses.extension_settled(lock, Ok(deadline), &mut state.wakes);
-                self.tell(|| Told::Extended {
+                self.tell(|| observe::Event::Extended {
                     owner: token,
                     resource: state.name_of(lock),
                     counted: Nodes::new(counted),
@@ -87,7 +87,7 @@ impl Driver {
             }
             Event::ExtensionFailed { lock, token, reason } => {
                 let failures = state.uses.extension_settled(lock, Err(reason), &mut state.wakes);
-                self.tell(|| Told::ExtensionFailed {
+                self.tell(|| observe::Event::ExtensionFailed {
                     owner: token,
                     resource: state.name_of(lock),
                     reason: reason.into(),
@@ -111,7 +111,7 @@ impl Driver {
     /// Ends a use whose release is settled, and forgets the name of its resource.
     fn settle_release(&self, state: &mut State, lock: LockId, outcome: ReleaseOutcome) {
         let Some(ended) = state.uses.released(lock, outcome, &mut state.wakes) else { return };
-        self.tell(|| Told::Released {
+        self.tell(|| observe::Event::Released {
             owner: ended.owner,
             resource: state.names.name(ended.resource),
             deleted: Nodes::new(outcome.deleted),
@@ -140,7 +140,7 @@ impl Driver {
         let owner = Token::from_bytes(*token);
         let (resource, ttl) = state.uses.begin(lock, owner);
         let resource = state.names.name(resource);
-        self.tell(|| Told::AttemptBegan { owner, resource, t1: Instant::new(t1), ttl });
+        self.tell(|| observe::Event::AttemptBegan { owner, resource, t1: Instant::new(t1), ttl });
         let fresh = Fresh { token: owner, jitter: u64::from_le_bytes(*jitter) };
         state.machine.begin(lock, fresh, t1);
     }

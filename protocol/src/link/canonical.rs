@@ -30,6 +30,7 @@ impl Link {
         out.memory(known.and_then(|it| it.memory));
         out.maybe_ahead(known.and_then(|it| it.from));
         out.maybe_ahead(self.eligibility.from());
+        out.ahead(self.eligibility.lost_until());
         out.maybe_ahead(self.asked_again_at());
         out.word(self.owed_releases.len() as u64);
         for owed in self.owed_releases.iter() {

@@ -3,7 +3,6 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use super::introductions::Introductions;
 use super::pending::Pending;
 use super::{CommandOutcome, GivenUp, Link, State};
 use crate::command::{NoAnswer, Op};
@@ -148,7 +147,7 @@ impl Link {
                 outcome: Err(NoAnswer::Unknown),
             });
         }
-        self.introductions = Introductions::default();
+        self.introductions.connection_lost();
         self.owed_releases.connection_lost();
         (self.writable, self.refused_at, self.is_first) = (false, None, false);
         // The factor is odd and differs for each epoch: one draw serves all dials until the next

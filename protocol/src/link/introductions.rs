@@ -58,6 +58,12 @@ impl Introductions {
         (self.suspended, self.lost_again) = (false, false);
     }
 
+    /// Forgets the requests, but not a report of lost keys: a node without a canary shows nothing on the
+    /// next connection that would explain it.
+    pub(super) fn connection_lost(&mut self) {
+        *self = Self { suspended: self.suspended, ..Self::default() };
+    }
+
     /// Keeps a vote until the next introduction is answered.
     pub(super) fn withhold(&mut self, vote: CommandId, since: BootInstant) {
         self.withheld.push_back((vote, since));

@@ -38,7 +38,7 @@ impl UnknownCommands {
     }
 }
 
-/// Names a command: `PUBLISH (in a script, 40 times)`.
+/// Names a command: `LPUSH (in a script, 40 times)`.
 fn word(UnknownCommand { name, in_script }: &UnknownCommand, calls: u64) -> String {
     match (in_script, calls) {
         (false, 1) => name.clone(),

@@ -209,6 +209,38 @@ fn vote_in_flight_when_keys_are_lost_waits_for_an_introduction() {
 }
 
 #[test]
+fn lost_keys_that_no_introduction_explains_are_remembered() {
+    let full = crate::quarantine(TTL, Drift::default());
+    for restart_guard in [RestartGuard::Durable, RestartGuard::Quarantine] {
+        // The connection ends before the answer, or the node is met for the first time.
+        for is_first in [false, true] {
+            let config = LinkConfig { restart_guard, ..link_config() };
+            let mut world = World::cold_with(config, 1);
+            world.client.connect(world.now);
+            world.drain();
+            world.open(0);
+            if !is_first {
+                world.answer(0);
+            }
+            world.nodes[0].introduction.canary = None;
+            world.forget(0);
+            if is_first {
+                world.answer_with(0, Reply::Error);
+            }
+            world.close(0);
+            world.pass(ms(1_000));
+            world.open(0);
+            world.answer(0);
+            let left = match standing(&world.client, &world) {
+                Standing::Quarantined(left) => left,
+                other => panic!("{restart_guard:?} {is_first}: {other:?}"),
+            };
+            assert!(left > full - ms(2_000), "{left:?}");
+        }
+    }
+}
+
+#[test]
 fn lost_keys_are_quarantined_unless_the_canary_is_shown() {
     use RestartGuard::{DelayedRestart, Durable, Quarantine};
     for restart_guard in [Durable, DelayedRestart, Quarantine] {

@@ -18,7 +18,7 @@ pub struct Session {
     user: Option<User>,
     transaction: Option<Transaction>,
     watched: Vec<WatchedKey>,
-    /// True if the connection is subscribed to a channel or a pattern.
+    /// True if the connection is subscribed to anything.
     is_subscribed: bool,
     /// The watches end as soon as the session next has access to the server.
     pub(crate) unwatches: bool,

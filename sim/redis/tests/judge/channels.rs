@@ -58,13 +58,11 @@ pub(crate) fn compare(name: &str, program: &str) -> Result<(), Failed> {
     for number in only.unwrap_or(0).. {
         let mut pair = Pair::begin(&server, profile)?;
         let mut dice = Dice::new(seed, (1 << 32) + number);
-        for _ in 0..STEPS {
-            compared += pair.step(&mut dice).map_err(|difference| {
-                let told: Vec<_> = pair.told.iter().map(String::as_str).collect();
-                let told = told.join("\n");
-                format!("{name}: seed {seed}, round {number}\n{told}\n{difference}")
-            })?;
-        }
+        compared += pair.round(&mut dice).map_err(|difference| {
+            let told: Vec<_> = pair.told.iter().map(String::as_str).collect();
+            let told = told.join("\n");
+            format!("{name}: seed {seed}, round {number}\n{told}\n{difference}")
+        })?;
         pushes += pair.pushes;
         if compared >= wanted || only.is_some() {
             break;
@@ -117,6 +115,20 @@ impl<'a> Pair<'a> {
         }
         // A connection is listed once it has sent a command.
         self.exchange(at, &[Form::Array(vec![Word::text("PING")])]).map_err(io::Error::other)
+    }
+
+    /// Sends the requests of a round and compares all that connections receive. Returns the number of
+    /// requests.
+    fn round(&mut self, dice: &mut Dice) -> Result<u64, String> {
+        let mut compared = 0;
+        for _ in 0..STEPS {
+            compared += self.step(dice)?;
+        }
+        // A message that the real server alone has sent stands in front of the answer.
+        for at in 0..CONNECTIONS {
+            self.exchange(at, &[Form::Array(vec![Word::text("PING")])])?;
+        }
+        Ok(compared)
     }
 
     /// Sends the requests of one step and compares all that connections receive. Returns the number
