@@ -1,13 +1,13 @@
 //! Nodes that lost keys without a restart: emptied by a command, or demoted.
 //!
 //! A client that knew the node before must notice, whatever the restart guard says: its connection is
-//! pushed the loss in front of every later answer, and the canary is another one. A node whose memory
-//! runs full may have no canary, so it is not judged.
+//! pushed the loss in front of every later answer, and the canary is another one, or cannot be set
+//! because the memory is full.
 
-use super::setting::{Setting, nodes_struck};
+use super::setting::Setting;
 use crate::history::{ClientId, NodeId, NodeIds};
 use crate::ids::{ClientIds, PerNode};
-use crate::scenario::{FaultKind, Scenario};
+use crate::scenario::Scenario;
 
 /// The last flush of each node, and who knew the node then.
 #[derive(Debug)]
@@ -26,10 +26,9 @@ pub(super) struct Flushes {
 
 impl Flushes {
     pub(super) fn new(scenario: &Scenario, setting: &Setting) -> Self {
-        let full = nodes_struck(scenario, |kind| matches!(kind, FaultKind::MemoryFull(_)));
         let all = if setting.steady { setting.node_ids().collect() } else { NodeIds::EMPTY };
         Self {
-            open: all - full - setting.silent,
+            open: all - setting.silent,
             quarantine_ns: scenario.fleet_max_ttl().0,
             flushed_ns: PerNode::filled(0),
             introduced: PerNode::filled(ClientIds::EMPTY),

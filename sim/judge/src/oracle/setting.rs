@@ -347,7 +347,7 @@ fn proxied(scenario: &Scenario) -> NodeIds {
 }
 
 /// Returns the nodes that faults of the kinds that `is_meant` may strike.
-pub(super) fn nodes_struck(scenario: &Scenario, is_meant: impl Fn(&FaultKind) -> bool) -> NodeIds {
+fn nodes_struck(scenario: &Scenario, is_meant: impl Fn(&FaultKind) -> bool) -> NodeIds {
     let kinds = scenario.faults.iter().map(|fault| &fault.kind);
     nodes_at(scenario, kinds.filter(|kind| is_meant(kind)).flat_map(FaultKind::hosts))
 }

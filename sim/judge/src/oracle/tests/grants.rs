@@ -190,7 +190,7 @@ fn a_client_must_notice_a_flush_of_a_node_that_it_knew() {
     let full = |it: &mut Tale| {
         it.with_fault("memory-full = { host = 'A' }");
     };
-    assert_eq!(votes_after_a_flush(true, 101, full), Judgement::Holds, "it has no canary");
+    assert!(votes_after_a_flush(true, 101, full).is_violated(), "it cannot set its canary");
     let deaf = |it: &mut Tale| it.scenario.clients[0].deaf = true;
     assert_eq!(votes_after_a_flush(true, 101, deaf), Judgement::Holds, "nothing is pushed");
 }
