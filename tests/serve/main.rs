@@ -6,6 +6,7 @@
 mod asked;
 mod attribution;
 mod bad_input;
+mod channels;
 mod command;
 mod connections;
 mod drive;
