@@ -102,7 +102,7 @@ pub struct Eligibility {
     quarantine: Duration,
     fleet_max_ttl: Duration,
     known: Option<Known>,
-    /// `None`: never, as far as is known.
+    /// `None`: never, as far as is known. `lost_until` can put it off.
     from: Option<BootInstant>,
     /// End of the quarantine for lost keys that no canary has explained.
     lost_until: BootInstant,
@@ -138,7 +138,6 @@ impl Eligibility {
                 })
             }
         };
-        let from = from.map(|it| it.max(self.lost_until));
         let memory = canary.map(|it| (it.memory, it.history));
         let memory = memory.or(self.known.and_then(|it| it.memory));
         self.known = Some(Known { run_id, is_master, memory, from });
@@ -173,15 +172,13 @@ impl Eligibility {
             None => false,
         };
         let before = self.known.and_then(|it| it.from).unwrap_or(BootInstant::ZERO);
-        let from = if may_have_changed { now.after(self.quarantine) } else { before };
-        self.from = Some(from.max(self.lost_until));
+        self.from = Some(if may_have_changed { now.after(self.quarantine) } else { before });
     }
 
     /// Records at `now` that the node has reported lost keys, and has not shown a canary since. These
     /// may have been all leases, whatever the guard promises, and no later introduction disproves it.
     pub(crate) fn forgot(&mut self, now: BootInstant) {
         self.lost_until = now.after(self.quarantine);
-        self.from = self.from.map(|from| from.max(self.lost_until));
     }
 
     /// Records that the node serves no requests for now: it is loading its data, or is a replica.
@@ -203,7 +200,7 @@ impl Eligibility {
     #[inline]
     #[must_use]
     pub fn from(&self) -> Option<BootInstant> {
-        self.from
+        self.from.map(|from| from.max(self.lost_until))
     }
 }
 

@@ -304,7 +304,8 @@ impl Server {
     }
 }
 
-/// What the client has seen of the node, and the last loss that it could notice.
+/// A model of the client's knowledge: the introductions that it has read, and when they last showed a
+/// loss.
 #[derive(Clone, Copy, Default)]
 struct Seen {
     introduced: Option<Server>,
