@@ -49,7 +49,7 @@ impl Driver {
             let State { uses, machine, names, .. } = state;
             let resource = uses.resource(lock);
             let it = uses.extenders(lock);
-            let extender = it.waiting.name(extender, ());
+            let extender = it.waiting.identify(extender, ());
             if let Some(outcome) = it.settled.remove(&extender) {
                 return Poll::Ready(outcome);
             }

@@ -56,7 +56,7 @@ impl Driver {
             if until <= now {
                 return Poll::Ready(None);
             }
-            let waiter = state.waiters.name(waiter, until);
+            let waiter = state.waiters.identify(waiter, until);
             state.waiters.listen(waiter, context);
             Poll::Pending
         })

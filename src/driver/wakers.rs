@@ -21,8 +21,8 @@ pub(crate) struct Caller<T = ()> {
 }
 
 impl<T: Copy + Ord> Wakers<T> {
-    /// Returns `caller`, which is named here at its first wait.
-    pub(super) fn name(&mut self, caller: &mut Option<Caller<T>>, order: T) -> Caller<T> {
+    /// Returns the identity of `caller`, which gets one at its first wait.
+    pub(super) fn identify(&mut self, caller: &mut Option<Caller<T>>, order: T) -> Caller<T> {
         *caller.get_or_insert_with(|| {
             self.callers += 1;
             Caller { order, number: self.callers }

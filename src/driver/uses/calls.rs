@@ -113,7 +113,7 @@ impl Driver {
             if entry.stage != Stage::Held {
                 return Poll::Ready(LostReason::Released);
             }
-            let watch = entry.watchers.name(watch, ());
+            let watch = entry.watchers.identify(watch, ());
             entry.watchers.listen(watch, context);
             Poll::Pending
         })
