@@ -4,7 +4,6 @@ use core::time::Duration;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use redlock_client::config::parse_duration;
 
@@ -141,7 +140,7 @@ pub(crate) struct Run {
     #[arg(short, long)]
     pub(crate) verbose: bool,
     /// Name of the lock
-    #[arg(value_name = "KEY", value_parser = OsStringValueParser::new().try_map(Key::new))]
+    #[arg(value_name = "KEY")]
     pub(crate) key: Key,
     /// Command and its arguments
     #[arg(value_name = "COMMAND", last = true, required = true, num_args = 1..)]
@@ -159,7 +158,7 @@ pub(crate) struct Who {
     #[command(flatten)]
     pub(crate) nodes: Nodes,
     /// Name of the lock
-    #[arg(value_name = "KEY", value_parser = OsStringValueParser::new().try_map(Key::new))]
+    #[arg(value_name = "KEY")]
     pub(crate) key: Key,
 }
 
@@ -171,7 +170,7 @@ pub(crate) struct Break {
     #[arg(short, long)]
     pub(crate) yes: bool,
     /// Name of the lock
-    #[arg(value_name = "KEY", value_parser = OsStringValueParser::new().try_map(Key::new))]
+    #[arg(value_name = "KEY")]
     pub(crate) key: Key,
 }
 

@@ -5,6 +5,7 @@ use core::time::Duration;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
+use clap::builder::{OsStringValueParser, TryMapValueParser, TypedValueParser, ValueParserFactory};
 use redlock_client::RESOURCE_BYTES_MAX;
 
 /// Bytes of a token of this project's client.
@@ -29,7 +30,7 @@ pub(crate) enum KeyError {
 
 impl Key {
     /// Returns the name that `word` is.
-    pub(crate) fn new(word: OsString) -> Result<Self, KeyError> {
+    fn new(word: OsString) -> Result<Self, KeyError> {
         match word.len() {
             0 => Err(KeyError::Empty),
             bytes if bytes > RESOURCE_BYTES_MAX => Err(KeyError::TooLong(bytes)),
@@ -39,6 +40,14 @@ impl Key {
 
     pub(crate) fn bytes(&self) -> &[u8] {
         self.0.as_bytes()
+    }
+}
+
+impl ValueParserFactory for Key {
+    type Parser = TryMapValueParser<OsStringValueParser, fn(OsString) -> Result<Self, KeyError>>;
+
+    fn value_parser() -> Self::Parser {
+        OsStringValueParser::new().try_map(Self::new)
     }
 }
 
