@@ -34,9 +34,7 @@ impl Master {
     pub(crate) fn close(&mut self, connection: u64) {
         self.tracked.close(connection);
         self.subscribed.close(connection);
-        if !self.pushes.is_empty() {
-            self.pushes.close(connection);
-        }
+        self.pushes.close(connection);
     }
 
     /// Forgets all connections: a new process starts.
