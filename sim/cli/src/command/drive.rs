@@ -228,34 +228,47 @@ impl<'a> Session<'a> {
     }
 
     /// Writes the reports, if there was a run.
-    fn finish(self, is_stopped: bool) -> Result<Exit, Stop> {
+    fn finish(mut self, is_stopped: bool) -> Result<Exit, Stop> {
+        self.end(is_stopped);
         if self.played.is_empty() {
-            let why =
-                if is_stopped { "stopped before the end of a run" } else { "nothing was played" };
-            return Ok(self.end(is_stopped, why, None));
+            say(if is_stopped { "stopped before the end of a run" } else { "nothing was played" });
+            return Ok(self.exit);
         }
         report::write(self.out, &self.played)
             .map_err(|error| Stop::unwritable(self.out, &error))?;
         let index = self.out.join("index.html");
-        let summary = format!("{}; reports: {}", self.summary(is_stopped), index.display());
-        Ok(self.end(is_stopped, &summary, Some(index)))
+        self.sum_up(is_stopped, &format!("reports: {}", index.display()), Some(&index));
+        Ok(self.exit)
     }
 
     /// Writes the histories of a part, and then the part itself. Other parts of the runs may have the same
     /// directory, so it has no reports before `merge`.
     fn finish_part(
-        self,
+        mut self,
         is_stopped: bool,
         store: impl FnOnce() -> Result<PathBuf, Stop>,
     ) -> Result<Exit, Stop> {
+        self.end(is_stopped);
         report::write_histories(self.out, &self.played)
             .map_err(|error| Stop::unwritable(self.out, &error))?;
         let path = store()?;
-        let summary = format!("{}; stored in {}", self.summary(is_stopped), path.display());
-        Ok(self.end(is_stopped, &summary, None))
+        self.sum_up(is_stopped, &format!("stored in {}", path.display()), None);
+        Ok(self.exit)
     }
 
-    fn summary(&self, is_stopped: bool) -> String {
+    fn end(&mut self, is_stopped: bool) {
+        self.bar.finish_and_clear();
+        if is_stopped {
+            self.exit = self.exit.max(Exit::Inconclusive);
+        }
+    }
+
+    /// Prints the counts, and where the results are.
+    fn sum_up(&self, is_stopped: bool, place: &str, reports: Option<&Path>) {
+        emit("summary", || json!({ "exit-code": self.exit.code(), "reports": reports }));
+        if self.amount.quiet && self.exit == Exit::Met {
+            return;
+        }
         let count = |exit| self.played.iter().filter(|it| Exit::of(&it.result) == exit).count();
         let (met, unclear) = (count(Exit::Met), count(Exit::Inconclusive));
         let failed = self.played.len() - met - unclear;
@@ -267,18 +280,6 @@ impl<'a> Session<'a> {
         if is_stopped {
             summary += ", stopped before the end";
         }
-        summary
-    }
-
-    fn end(mut self, is_stopped: bool, summary: &str, reports: Option<PathBuf>) -> Exit {
-        self.bar.finish_and_clear();
-        if is_stopped {
-            self.exit = self.exit.max(Exit::Inconclusive);
-        }
-        emit("summary", || json!({ "exit-code": self.exit.code(), "reports": reports }));
-        if !self.amount.quiet || self.exit != Exit::Met {
-            say(summary);
-        }
-        self.exit
+        say(format_args!("{summary}; {place}"));
     }
 }
