@@ -1,6 +1,8 @@
 //! Publish/subscribe: lock clients, written by hand, that wait until the holder publishes its
 //! release; and subscriptions under faults.
 
+use redlock_sim::serve::Fleet;
+
 use crate::serve;
 use crate::talk::{Talk, await_fault, until};
 
@@ -18,13 +20,20 @@ fn acquire(client: &mut Talk, token: &str) -> String {
     client.ask(&format!("SET res {token} NX PX 60000"))
 }
 
-#[test]
-fn a_waiter_gets_the_lock_right_after_the_release() {
+/// Returns masters, the holder of the lock, and a client that was refused.
+fn taken() -> (Fleet, Talk, Talk) {
     let fleet = serve("");
     let address = fleet.addresses()[0];
     let (mut holder, mut waiter) = (Talk::of(address, "c1"), Talk::of(address, "c2"));
     assert_eq!(acquire(&mut holder, "t1"), "+OK");
     assert_eq!(acquire(&mut waiter, "t2"), TAKEN);
+    (fleet, holder, waiter)
+}
+
+#[test]
+fn a_waiter_gets_the_lock_right_after_the_release() {
+    let (fleet, mut holder, mut waiter) = taken();
+    let address = fleet.addresses()[0];
     let mut wakes = Talk::of(address, "c2");
     assert_eq!(wakes.ask("SUBSCRIBE wake:res"), "subscribe\nwake:res\n:1");
     assert_eq!(acquire(&mut waiter, "t2"), TAKEN, "it may have been released in between");
@@ -40,11 +49,8 @@ fn a_waiter_gets_the_lock_right_after_the_release() {
 /// is free.
 #[test]
 fn a_waiter_that_subscribes_too_late_hears_nothing() {
-    let fleet = serve("");
+    let (fleet, mut holder, mut waiter) = taken();
     let address = fleet.addresses()[0];
-    let (mut holder, mut waiter) = (Talk::of(address, "c1"), Talk::of(address, "c2"));
-    assert_eq!(acquire(&mut holder, "t1"), "+OK");
-    assert_eq!(acquire(&mut waiter, "t2"), TAKEN);
     assert_eq!(release(&mut holder, "t1"), ":0", "nobody is subscribed yet");
     let mut wakes = Talk::of(address, "c2");
     wakes.ask("SUBSCRIBE wake:res");

@@ -19,41 +19,53 @@ fn events(bench: &mut Bench, line: &str) -> String {
     messages.collect::<Vec<_>>().join(" ")
 }
 
-#[test]
-fn changes_of_keys_are_events() {
-    let mut bench = Bench::new(&REDIS_7_0);
+/// Executes requests while the first connection hears all events, and compares these.
+fn hears(profile: &'static Profile, table: &[(&str, &str)]) -> Bench {
+    let mut bench = Bench::new(profile);
     bench.ask("CONFIG SET notify-keyspace-events KA");
     bench.ask("PSUBSCRIBE __key*__:*");
-    for (line, expected) in [
-        ("SET k 1", "space:k=set"),
-        ("SET k 1 NX", ""),
-        ("GET k", ""),
-        ("SET k 1 PX 100", "space:k=set space:k=expire"),
-        ("SETEX k 1 1", "space:k=set space:k=expire"),
-        ("PERSIST k", "space:k=persist"),
-        ("PERSIST k", ""),
-        ("EXPIRE k 100", "space:k=expire"),
-        ("INCR k", "space:k=incrby"),
-        ("DECRBY k 2", "space:k=incrby"),
-        ("APPEND k 1", "space:k=append"),
-        ("GETSET k 1", "space:k=set"),
-        ("MSET k 1 j 2", "space:k=set space:j=set"),
-        ("RENAME k i", "space:k=rename_from space:i=rename_to"),
-        ("COPY i k", "space:k=copy_to"),
-        ("DEL k nosuch j", "space:k=del space:j=del"),
-        ("GETEX i EX 1", "space:i=expire"),
-        ("GETEX i PERSIST", "space:i=persist"),
-        ("GETDEL i", "space:i=del"),
-        ("SETNX k 1", "space:k=set"),
-        ("MOVE k 1", "space:k=move_from space@1__:k=move_to"),
-        ("FLUSHALL", ""),
-        ("SET k 1 PXAT 5", "space:k=set space:k=expire"),
-        ("SET k 1", "space:k=expired space:k=set"),
-        ("PEXPIREAT k 5", "space:k=del"),
-        ("EVAL \"redis.call('set','k','1') redis.call('del','k')\" 0", "space:k=set space:k=del"),
-    ] {
-        assert_eq!(events(&mut bench, line), expected, "{line}");
+    for (line, expected) in table {
+        assert_eq!(events(&mut bench, line), *expected, "{line}");
     }
+    bench
+}
+
+#[test]
+fn changes_of_keys_are_events() {
+    let mut bench = hears(
+        &REDIS_7_0,
+        &[
+            ("SET k 1", "space:k=set"),
+            ("SET k 1 NX", ""),
+            ("GET k", ""),
+            ("SET k 1 PX 100", "space:k=set space:k=expire"),
+            ("SETEX k 1 1", "space:k=set space:k=expire"),
+            ("PERSIST k", "space:k=persist"),
+            ("PERSIST k", ""),
+            ("EXPIRE k 100", "space:k=expire"),
+            ("INCR k", "space:k=incrby"),
+            ("DECRBY k 2", "space:k=incrby"),
+            ("APPEND k 1", "space:k=append"),
+            ("GETSET k 1", "space:k=set"),
+            ("MSET k 1 j 2", "space:k=set space:j=set"),
+            ("RENAME k i", "space:k=rename_from space:i=rename_to"),
+            ("COPY i k", "space:k=copy_to"),
+            ("DEL k nosuch j", "space:k=del space:j=del"),
+            ("GETEX i EX 1", "space:i=expire"),
+            ("GETEX i PERSIST", "space:i=persist"),
+            ("GETDEL i", "space:i=del"),
+            ("SETNX k 1", "space:k=set"),
+            ("MOVE k 1", "space:k=move_from space@1__:k=move_to"),
+            ("FLUSHALL", ""),
+            ("SET k 1 PXAT 5", "space:k=set space:k=expire"),
+            ("SET k 1", "space:k=expired space:k=set"),
+            ("PEXPIREAT k 5", "space:k=del"),
+            (
+                "EVAL \"redis.call('set','k','1') redis.call('del','k')\" 0",
+                "space:k=set space:k=del",
+            ),
+        ],
+    );
     bench.server.configure("notify-keyspace-events", "E$".to_owned());
     assert_eq!(events(&mut bench, "SET k 1 PX 100"), "event:set=k");
     assert_eq!(events(&mut bench, "DEL k"), "", "no letter for its class");
@@ -61,17 +73,15 @@ fn changes_of_keys_are_events() {
 
 #[test]
 fn newer_conditional_commands_are_events() {
-    let mut bench = Bench::new(&VALKEY_9);
-    bench.ask("CONFIG SET notify-keyspace-events KA");
-    bench.ask("PSUBSCRIBE *");
-    for (line, expected) in [
-        ("SET k v PX 100", "space:k=set space:k=expire"),
-        ("SET k v IFEQ v PX 200", "space:k=set space:k=expire"),
-        ("DELIFEQ k w", ""),
-        ("DELIFEQ k v", "space:k=del"),
-    ] {
-        assert_eq!(events(&mut bench, line), expected, "{line}");
-    }
+    hears(
+        &VALKEY_9,
+        &[
+            ("SET k v PX 100", "space:k=set space:k=expire"),
+            ("SET k v IFEQ v PX 200", "space:k=set space:k=expire"),
+            ("DELIFEQ k w", ""),
+            ("DELIFEQ k v", "space:k=del"),
+        ],
+    );
 }
 
 #[test]
