@@ -19,8 +19,11 @@ impl Listening {
             self.overtaken.insert(node);
             return;
         }
-        if self.put_off.is_some() {
-            // The look that was put off leads to all others.
+        if let Some((put_off, _)) = self.put_off {
+            if put_off != node {
+                // The look that was put off shows nothing of this node.
+                self.sights.set(node, Sight::Unseen);
+            }
             return self.keep_pace(now);
         }
         if self.awake.is_some() && self.anchor.is_some_and(|anchor| anchor != node) {
