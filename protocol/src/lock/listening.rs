@@ -107,6 +107,8 @@ pub(crate) struct Listening {
     overtaken: NodeMask,
     /// Nodes that did not answer their last look, or had no connection when they were last needed.
     away: NodeMask,
+    /// Nodes that have been back by a late answer since the last attempt or check of silence.
+    late: NodeMask,
     /// Nodes that do not push: they refuse to, or did not when they should have.
     mute: NodeMask,
     /// Node to which the use listens until it listens to more.
@@ -167,6 +169,7 @@ impl Listening {
             serials: [0; MAX_NODES],
             overtaken: NodeMask::EMPTY,
             away: NodeMask::EMPTY,
+            late: NodeMask::EMPTY,
             mute: NodeMask::EMPTY,
             anchor: None,
             awake: None,
@@ -235,7 +238,7 @@ impl Listening {
         self.registered = NodeMask::EMPTY;
         (self.to_look, self.asked, self.overtaken) =
             (NodeMask::EMPTY, NodeMask::EMPTY, NodeMask::EMPTY);
-        (self.away, self.checked) = (away, NodeMask::EMPTY);
+        (self.away, self.late, self.checked) = (away, NodeMask::EMPTY, NodeMask::EMPTY);
         (self.anchor, self.awake, self.is_due) = (None, None, false);
         (self.put_off, self.idle_pushes) = (None, 0);
         self.before = [Sight::Unseen; MAX_NODES];

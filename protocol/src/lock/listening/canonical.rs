@@ -38,7 +38,7 @@ impl Listening {
         }
         let attempt = [self.refused, self.quarantined];
         let looks = [self.registered, self.asked, self.overtaken, self.checked];
-        for mask in attempt.into_iter().chain(looks).chain([self.away, self.mute]) {
+        for mask in attempt.into_iter().chain(looks).chain([self.away, self.late, self.mute]) {
             out.flag(mask.contains(node));
         }
         out.flag(self.anchor == Some(node));

@@ -303,7 +303,7 @@ impl Listening {
         }
         if self.silent_until().is_some_and(|at| at <= now) {
             (self.looked_at, self.checked_at) = (now, now);
-            self.away = NodeMask::EMPTY;
+            (self.away, self.late) = (NodeMask::EMPTY, NodeMask::EMPTY);
             self.more_at = None;
             self.to_look = self.registered;
             self.seek(now);
@@ -330,10 +330,12 @@ impl Listening {
         self.is_back(node, now);
     }
 
-    /// Handles that `node` owed an answer for too long and has given it. If it was asked in spite of
-    /// that, there is no news: a node that is always too slow must not be polled.
+    /// Handles that `node` owed an answer for too long and has given it. There is no news if it was
+    /// asked in spite of that, or was late again since: a node that is always too slow must not be
+    /// polled.
     pub(in crate::lock) fn answers_again(&mut self, node: NodeIndex, now: BootInstant) {
-        if self.away.contains(node) {
+        if self.away.contains(node) && !self.late.contains(node) {
+            self.late.insert(node);
             self.is_back(node, now);
         }
     }

@@ -3,12 +3,13 @@
 use core::time::Duration;
 
 use super::{
-    WINDOW, asleep_for, config, is_due, looks, registered, release, sound_asleep, taken_for,
+    WAIT_MS, WINDOW, asleep_for, config, is_due, looks, registered, release, sound_asleep,
+    taken_for,
 };
 use crate::command::{LockId, Op, Reply};
-use crate::lock::LockConfig;
+use crate::lock::{Limit, LockConfig};
 use crate::retry::RetryDelay;
-use crate::testing::{World, ms};
+use crate::testing::{World, lock_config, ms};
 use crate::validity::Drift;
 
 /// Lets all nodes answer and a millisecond pass, and begins the attempt that is due then; returns true
@@ -255,6 +256,29 @@ fn pushes_without_a_change_are_looked_into_ever_more_rarely() {
 }
 
 #[test]
+fn pushes_without_a_change_hide_no_change_on_another_node() {
+    for [storm, silent] in [[0, 1], [1, 0]] {
+        let mut world = World::warm(2);
+        (0..2).for_each(|index| world.change(index, Some((9, 30_000))));
+        let limit = Limit::Until(world.now.after(ms(WAIT_MS)));
+        world.acquire(LockConfig { limit, ..lock_config(2) }, 1);
+        let pushes = |world: &mut World, times: usize| {
+            for _ in 0..times {
+                world.push(storm);
+                world.pass_answering(ms(10));
+            }
+        };
+        pushes(&mut world, 40);
+        world.events();
+        // The look at one node is put off now, and does not show that the other one is free.
+        [silent, storm].into_iter().for_each(|index| world.change(index, None));
+        world.push(silent);
+        pushes(&mut world, 40);
+        assert!(is_due(&mut world), "node {silent} was released");
+    }
+}
+
+#[test]
 fn a_node_that_is_back_is_asked_soon_however_long_the_wait_was() {
     let mut world = World::warm(5);
     (0..3).for_each(|index| world.close(index));
@@ -309,6 +333,29 @@ fn nodes_that_are_always_too_slow_are_not_polled() {
         world.begin(lock, 2);
     }
     assert!(world.now.since(begun) > ms(5_000), "{:?}", world.now.since(begun));
+}
+
+#[test]
+fn nodes_that_answer_looks_too_late_in_turn_are_not_polled() {
+    let mut world = World::warm(2);
+    (0..2).for_each(|index| world.change(index, Some((9, 30_000))));
+    let limit = Limit::Until(world.now.after(ms(WAIT_MS)));
+    world.acquire(LockConfig { limit, ..lock_config(2) }, 1);
+    // Both refuse the SET, and from then on answer after the node timeout.
+    (0..2).for_each(|index| world.answer(index));
+    let mut owed_ms = [0; 2];
+    for _ in 0..2_400 {
+        world.pass(ms(1));
+        for (index, owed_ms) in owed_ms.iter_mut().enumerate() {
+            let is_owed = !world.nodes[index].inbox.is_empty();
+            *owed_ms = if is_owed { *owed_ms + 1 } else { 0 };
+            if *owed_ms > 60 {
+                *owed_ms = 0;
+                world.answer(index);
+            }
+        }
+    }
+    assert!(looks(&world) < 10, "{} looks in 2.4 s", looks(&world));
 }
 
 #[test]
