@@ -14,7 +14,9 @@
 //!   changed nothing: the key is judged as one that expired then;
 //! - *expired*. Let `g` be the time that the node's wall clock gained on true time between the last
 //!   timing of the key (by its SET or an extension) and its end; 0 if the key lived for its TTL in true
-//!   time, because the node may have been down when it expired. Let `l` be the time that the lease's
+//!   time, because the node may have been down when it expired. If the deadline is based on an
+//!   extension that left the key as it was, because its expiry was late enough, `g` counts from there.
+//!   Let `l` be the time that the lease's
 //!   clock lost between T1 (of the attempt or of the extension on which the deadline is based) and the
 //!   key's end. Nodes drop the part of a millisecond at the key's timing. If `g + l` is within the
 //!   drift that the lease allows for, less that part, the key outlives the belief, so the client is
@@ -190,7 +192,8 @@ fn outlived(
     let gained_ns = key.node_gained_ns((later.timed_ns, later.timed_wall_ns));
     let node_gained_ns = if is_extended { 0 } else { gained_ns };
     let ended_local_ns = facts.lease_clock(id, attempt);
-    Some(KeyLife { ended_ns: facts.now_ns, ended_local_ns, node_gained_ns, ..*key })
+    let ended_ns = facts.now_ns;
+    Some(KeyLife { ended_ns, ended_local_ns, node_gained_ns, regainable_ns: 0, ..*key })
 }
 
 fn of_expiry(facts: &Facts, (id, attempt): (AttemptId, &Attempt), key: &KeyLife) -> Blamed {
@@ -202,7 +205,10 @@ fn of_expiry(facts: &Facts, (id, attempt): (AttemptId, &Attempt), key: &KeyLife)
     let allowed_ns = i64::try_from(basis.drift_ns.saturating_sub(rounded_ns)).unwrap_or(i64::MAX);
     let lease_ns = since(basis.t1_local_ns, key.ended_local_ns);
     let client_lost_ns = since(basis.began_ns, key.ended_ns).saturating_sub(lease_ns);
-    let (gained_ns, lost_ns) = (key.node_gained_ns.max(0), client_lost_ns.max(0));
+    let is_left = basis.began_ns > key.timed_ns;
+    let regained_ns = if is_left { key.regainable_ns } else { 0 };
+    let node_gained_ns = key.node_gained_ns.saturating_add(regained_ns);
+    let (gained_ns, lost_ns) = (node_gained_ns.max(0), client_lost_ns.max(0));
     let mut blamed = Blamed::NONE;
     if gained_ns.saturating_add(lost_ns) <= allowed_ns {
         return blamed;

@@ -53,7 +53,7 @@
 //! client is blamed.
 
 use super::facts::Facts;
-use super::ground::{NEVER, exceeds, kth_since_ns, since};
+use super::ground::{NEVER, kth_since_ns, since};
 use super::verdict::{Blame, Blamed, Judgement, Violation};
 use super::wakes::Wakes;
 use crate::history::{
@@ -387,9 +387,6 @@ fn outlived_on(facts: &Facts, own: AttemptId, node: NodeId, from_ns: u64) -> Opt
     let mut others = attempts.filter(|id| *id != own);
     others.find_map(|id| {
         let key = facts.leases.key(id, node).filter(|key| key.end.is_some())?;
-        let attempt = facts.leases.get(id).filter(|attempt| attempt.ttl_ns != u64::MAX)?;
-        let is_late = key.ended_ns > from_ns
-            && exceeds(key.node_gained_ns.saturating_neg(), attempt.drift_ns);
-        is_late.then_some(key.ended_on)
+        key.outlived_on.filter(|_| key.gone_ns > from_ns)
     })
 }

@@ -15,8 +15,8 @@
 //! Attempts that their caller cancelled are not judged, nor are attempts during which the process
 //! was stopped. Blame: the client's clock, if it gained more than the drift that the lease allows
 //! for, or if it is so fast that a round trip exceeds the node timeout; *membership*, if the good
-//! nodes are a majority only because the client's list has two names of one of them; otherwise only
-//! the client.
+//! nodes are a majority only with one that has two names in the client's list (what happened on its two
+//! connections cannot be told apart); otherwise only the client.
 //!
 //! A grant that counts more votes than a majority was decided too late, by a client of this project: it
 //! waited for nodes that it did not need, and one of them may hang (counterexamples N10 and L4). Not
@@ -112,9 +112,11 @@ fn of_refusal(facts: &Facts, id: AttemptId, attempt: &Attempt) -> Option<Blamed>
     let by_clock = exceeds(gained_ns, attempt.drift_ns)
         || good.iter().any(|node| facts.has_timed_out_early(id.client, node, attempt.began_ns));
     let client = facts.setting.client_host(id.client);
+    let has_one_name = |node: &NodeId| facts.setting.votes(id.client, NodeIds::just(*node)) == 1;
+    let named_once: NodeIds = good.iter().filter(has_one_name).collect();
     Some(match () {
         () if by_clock => Blamed::just(Blame::Clock(client)),
-        () if good.count() < attempt.needed => Blamed::just(Blame::Membership),
+        () if named_once.count() < attempt.needed => Blamed::just(Blame::Membership),
         () => Blamed::NONE,
     })
 }

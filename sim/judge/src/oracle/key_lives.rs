@@ -14,7 +14,7 @@ impl Facts {
         let now_ns = self.now_ns;
         if let Some(key) = self.leases.key_mut(id, node) {
             (key.set_ns, key.timed_ns, key.timed_wall_ns) = (now_ns, now_ns, timed_wall_ns);
-            key.promised_wall_ms = expires_wall_ms;
+            (key.promised_wall_ms, key.regainable_ns) = (expires_wall_ms, 0);
             (key.end, key.outlived) = (None, false);
             key.overtaken = key.released_again;
         }
@@ -42,7 +42,16 @@ impl Facts {
             let is_over = now_ns.saturating_sub(key.timed_ns) > attempt.ttl_ns;
             key.outlived |= attempt.finished_ns <= now_ns && is_over && key.outlives(&attempt, now);
             (key.timed_ns, key.timed_wall_ns) = (now_ns, timed_wall_ns);
-            key.promised_wall_ms = expires_wall_ms;
+            (key.promised_wall_ms, key.regainable_ns) = (expires_wall_ms, 0);
+        }
+    }
+
+    /// Records that an extension of `id` found that the key on `node` lives long enough, and left it as
+    /// it was.
+    pub(super) fn left_as_it_was(&mut self, id: AttemptId, node: NodeId) {
+        let now = (self.now_ns, self.node_wall_ns(node));
+        if let Some(key) = self.leases.key_mut(id, node).filter(|it| it.end.is_none()) {
+            key.regainable_ns = key.node_gained_ns(now).min(0).saturating_neg();
         }
     }
 
@@ -58,8 +67,11 @@ impl Facts {
         let ended_local_ns = self.lease_clock(id, attempt);
         let (host, wall_ns) = (self.master(node), self.node_wall_ns(node));
         let now_ns = self.now_ns;
+        let attempt = *attempt;
         let Some(key) = self.leases.key_mut(id, node) else { return };
         key.gone_ns = now_ns;
+        let outlives = attempt.ttl_ns != u64::MAX && key.outlives(&attempt, (now_ns, wall_ns));
+        key.outlived_on = outlives.then_some(host);
         if key.end.is_none() {
             (key.ended_ns, key.ended_on) = (now_ns, host);
             key.end = Some(end);

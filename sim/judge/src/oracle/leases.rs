@@ -177,6 +177,9 @@ pub(super) struct KeyLife {
     pub ended_ns: u64,
     /// Time at which the key last ended, also after it had returned; [`NEVER`] if it did not.
     pub gone_ns: u64,
+    /// Host on which it did, if its clock had then lost more time than the drift of the lease since
+    /// the key was timed.
+    pub outlived_on: Option<HostId>,
     /// Expiry that the key last received, on the node's wall clock; [`NEVER`] if it has none.
     pub promised_wall_ms: u64,
     /// Expiry of the key when it ended: an earlier one if the node had forgotten the last.
@@ -190,6 +193,9 @@ pub(super) struct KeyLife {
     /// Time that the node's wall clock gained on true time between `timed_ns` and the key's end; not
     /// more than 0 if this did not shorten the key's life.
     pub node_gained_ns: i64,
+    /// Time that the node's wall clock had lost since `timed_ns` when an extension last found that the
+    /// key lives long enough: regained, it takes from the life that the extension promised.
+    pub regainable_ns: i64,
 }
 
 impl KeyLife {
@@ -239,12 +245,14 @@ const UNBORN: KeyLife = KeyLife {
     outlived: false,
     ended_ns: NEVER,
     gone_ns: NEVER,
+    outlived_on: None,
     promised_wall_ms: NEVER,
     expiry_wall_ms: NEVER,
     end: None,
     ended_on: HostId(0),
     ended_local_ns: 0,
     node_gained_ns: 0,
+    regainable_ns: 0,
 };
 
 /// Every attempt of a run, by client and number.

@@ -176,11 +176,12 @@ impl OneLock {
             }
             (OpKind::Extend | OpKind::Expire, Answer::Yes) => {
                 facts.extension_executed(attempt, node, command);
-                if let Writer::Attempt(owner) = after
-                    && changed
-                {
-                    self.sound_grant.retimed(facts, owner, (node, expires_wall_ms));
-                    facts.retimed(owner, node, expires_wall_ms);
+                match after {
+                    Writer::Attempt(owner) if changed => {
+                        self.sound_grant.retimed(facts, owner, (node, expires_wall_ms));
+                        facts.retimed(owner, node, expires_wall_ms);
+                    }
+                    _ => facts.left_as_it_was(attempt, node),
                 }
             }
             _ => {}

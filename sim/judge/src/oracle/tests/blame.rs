@@ -1,6 +1,6 @@
 //! Tests that blame follows the key.
 
-use super::tale::{C1, C1_AGAIN, C2, C3, MS, Tale, host, node};
+use super::tale::{C1, C1_AGAIN, C2, C3, MS, TTL_MS, Tale, host, node};
 use crate::history::{Answer, ClockKind, EventKind, HostId, KeyEnd, OpKind, Writer};
 use crate::oracle::Judgement;
 use crate::scenario::Property::{ExclusiveSection, MutualExclusion, OwnerOnly, SoundGrant};
@@ -54,6 +54,30 @@ fn a_lost_key_is_not_blamed_if_the_last_extension_is_over() {
         tale.at(taken_at_ms).acquires(C2, "ACE").at(30_000).blame(MutualExclusion)
     };
     assert_eq!(blame(12_010), ["clock(c1)"]);
+}
+
+#[test]
+fn a_clock_that_regains_time_shortens_what_an_extension_left_as_it_was() {
+    let blame = |by_ms: i64| {
+        let mut tale = Tale::new();
+        tale.with_extensions(1).steps(C, ClockKind::Wall, 20_000).acquires(C1, "ABC");
+        // The SET was executed 1 ms ago.
+        let expires_wall_ms = tale.reads_ns(C, ClockKind::Wall) / MS - 1 + TTL_MS;
+        tale.at(4_000).steps(C, ClockKind::Wall, -by_ms).begins_extension(C1);
+        tale.at(4_001).retimes(C1, C1, "AB");
+        let command = tale.writes(C1, 'C', OpKind::Extend);
+        let (extends, kept) = ((command, C1, 'C', OpKind::Extend), Writer::Attempt(C1));
+        tale.executes(extends, Answer::Yes, (kept, kept)).hears(extends, Answer::Yes);
+        let until_ns = tale.extended_until_ns(C1);
+        tale.at(4_002).succeeds(C1, "ABC", until_ns).prolongs(C1, until_ns);
+        tale.at(5_000).steps(C, ClockKind::Wall, by_ms).at(10_001);
+        let (node, writer, by) = (node('C'), kept, Writer::Nobody);
+        let cause = KeyEnd::Expired;
+        tale.tell(EventKind::KeyEnded { node, writer, cause, by, expires_wall_ms });
+        tale.at(10_010).acquires(C2, "CDE").at(30_000).blame(MutualExclusion)
+    };
+    assert_eq!(blame(12_000), ["clock(C)"]);
+    assert_eq!(blame(0), ["none"]);
 }
 
 #[test]

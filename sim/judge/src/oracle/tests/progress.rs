@@ -8,7 +8,7 @@ mod wakes;
 
 use super::tale::{C1, C1_AGAIN, C2, MS, PROBE, Tale, host, node};
 use crate::history::{
-    Answer, AttemptId, ClockKind, EventKind, FaultId, OpKind, Settlement, Writer,
+    Answer, AttemptId, ClockKind, EventKind, FaultId, KeyEnd, OpKind, Settlement, Writer,
 };
 use crate::oracle::Judgement;
 use crate::scenario::Property::{DeadlockFree, FaultTolerant};
@@ -282,6 +282,21 @@ fn a_quarantine_ends_by_the_current_rate_of_the_clock() {
     };
     assert_eq!(waits(8_000), Judgement::Vacuous);
     assert!(waits(8_001).is_violated());
+}
+
+#[test]
+fn a_clock_that_kept_a_key_too_long_after_its_return_is_blamed() {
+    let mut tale = Tale::new();
+    tale.acquires(C1, "ABC").at(500).kills(C1);
+    tale.at(1_000).ends_key(C1, "ABC", KeyEnd::Flushed, Writer::Nobody);
+    for at in ['A', 'B', 'C'] {
+        let (node, writer, expires_wall_ms) = (node(at), Writer::Attempt(C1), 10_000);
+        tale.steps(node.first_host(), ClockKind::Wall, -30_000);
+        tale.tell(EventKind::KeyReturned { node, writer, expires_wall_ms });
+    }
+    tale.heals().at(39_990).expires(C1, "ABC");
+    tale.at(39_995).begins(PROBE).at(40_000).settles(PROBE, Settlement::TooFewNodes);
+    assert_eq!(tale.blame(DeadlockFree), ["clock(A)", "clock(B)", "clock(C)"]);
 }
 
 #[test]

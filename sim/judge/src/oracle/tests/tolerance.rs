@@ -98,6 +98,17 @@ fn a_majority_of_names_alone_is_blamed_on_membership() {
 }
 
 #[test]
+fn two_connections_to_a_node_cannot_be_told_apart() {
+    let mut tale = Tale::new();
+    tale.scenario.cluster.aliases.insert(String::from("B2"), String::from("B"));
+    tale.scenario.clients[0].nodes = Some(["A", "B", "B2"].map(String::from).to_vec());
+    // The other SET to B may be answered, and this one not.
+    tale.at(1_000).begins(C1).at(1_002).sets(C1, "AB");
+    tale.at(1_010).settles(C1, Settlement::TooFewNodes);
+    assert_eq!(tale.blame(FaultTolerant), ["membership"]);
+}
+
+#[test]
 fn a_stop_during_the_attempt_and_a_cancellation_excuse_it() {
     let mut stopped = refuses("ABC", nothing, |tale| tale.stops(C1).at(1_005).continues(C1));
     assert_eq!(stopped.finds(FaultTolerant), Judgement::Holds);
