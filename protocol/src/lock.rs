@@ -233,7 +233,7 @@ impl Lock {
             return happened;
         }
         if !is_set {
-            return self.handle_superseded(node, id, outcome);
+            return self.handle_superseded(node, id, outcome, now);
         }
         // INFO may have shown after T1 that the node is young: it may have forgotten a lease that
         // was alive at T1. Its vote is therefore judged by T1, not by the time of its answer.

@@ -1,9 +1,9 @@
 //! Keep-alive: extensions that the machine itself begins, up to a limit.
 //!
 //! A round begins when about a third of the TTL has passed, so that several rounds can fail before
-//! the lease is lost. It begins sooner after a failed round, and soon if it can make more keys count:
-//! the fewer keys count, the fewer nodes may be lost before the lease is. The rounds of many leases
-//! are spread by a random share of the period.
+//! the lease is lost. It begins sooner after a failed round, and soon if it can set a missing key again
+//! or make more keys count: the fewer keys count, the fewer nodes may be lost before the lease is. The
+//! rounds of many leases are spread by a random share of the period.
 
 use core::time::Duration;
 
@@ -17,10 +17,12 @@ use crate::validity::deadline;
 /// Fractions of the TTL between the beginnings of two rounds: normally, and after a failed round.
 const PERIOD: u32 = 3;
 const PERIOD_AFTER_FAILURE: u32 = 12;
-/// First pause before a round that makes keys count. A section shorter than this pays for no round.
+/// First pause before a round that sets keys again or makes them count. A section shorter than this
+/// pays for no round.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-/// Pause between the rounds that the opening of one connection brings forward. Without it, the rounds
-/// of thousands of leases would begin at once, and fail for want of room until the leases are lost.
+/// Pause between the rounds that one event brings forward, such as the opening of a connection. Without
+/// it, the rounds of thousands of leases would begin at once, and fail for want of room until the
+/// leases are lost.
 const PAUSE_BETWEEN_LEASES: Duration = Duration::from_micros(500);
 
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +31,10 @@ pub(super) struct Renewal {
     until: BootInstant,
     /// When the next round begins.
     next: Option<BootInstant>,
-    /// Pause before the next round that makes keys count.
+    /// Pause before the next round that sets keys again or makes them count.
     pause: Duration,
+    /// Begin of the lease's turn among those that may have lost keys by one event.
+    turn: BootInstant,
     /// The limit allows no further round.
     exhausted: bool,
     /// The round under way asks for all that the limit allows.
@@ -49,6 +53,7 @@ impl Renewal {
         until: BootInstant::ZERO,
         next: None,
         pause: FIRST_PAUSE,
+        turn: BootInstant::ZERO,
         exhausted: false,
         last: false,
         failing: false,
@@ -89,6 +94,7 @@ impl Renewal {
             out.flag(self.last);
             out.flag(self.failing);
             out.word(self.pause.as_nanos() as u64);
+            out.ahead(self.turn);
         }
     }
 }
@@ -108,28 +114,41 @@ impl Lock {
 
     /// Brings the next round forward if a key is young, so that it soon counts.
     ///
-    /// The pause before such a round doubles while keys stay young. So a node that loses its key
-    /// again and again brings no more rounds than a failure does.
+    /// The pause before such a round doubles while keys stay young or missing. So a node that loses its
+    /// key again and again brings no more rounds than a failure does.
     pub(super) fn count_young_soon(&mut self, now: BootInstant) {
         if !self.young().is_empty() {
             self.renew_soon(now);
         }
     }
 
-    /// Brings the next round forward if `node`, whose connection has opened, is not known to have
-    /// the key: the round shows it, and a missing key is set again. The rounds of `ahead` other leases
-    /// come first. Returns true if this lease has such a round.
+    /// Brings the next round forward if `node`, whose connection has opened, has not granted its vote:
+    /// the round shows whether it has the key, and a missing key is set again. Of a node that has, a
+    /// read shows it. Returns true if the lease may have such a round; those of `ahead` other leases
+    /// come first.
     pub(super) fn look_for_key_soon(
         &mut self,
         node: NodeIndex,
         ahead: u32,
         now: BootInstant,
     ) -> bool {
-        let looks = self.renewal.next.is_some() && !self.granted().contains(node);
-        if looks {
-            self.renew_soon(now.after(PAUSE_BETWEEN_LEASES * ahead));
+        self.take_turn(ahead, now);
+        if !self.granted().contains(node) {
+            self.renew_soon(self.renewal.turn);
         }
-        looks
+        self.renewal.next.is_some()
+    }
+
+    /// Lets the rounds of `ahead` other leases come first if an event at `now` has cost all of them a
+    /// key.
+    pub(crate) fn take_turn(&mut self, ahead: u32, now: BootInstant) {
+        self.renewal.turn = now.after(PAUSE_BETWEEN_LEASES * ahead);
+    }
+
+    /// Brings the next round forward if a read has shown that a node has lost its key: the round sets
+    /// it again.
+    pub(super) fn set_again_soon(&mut self, now: BootInstant) {
+        self.renew_soon(self.renewal.turn.max(now));
     }
 
     /// Brings the next round forward to soon after `from`.
@@ -160,7 +179,8 @@ impl Lock {
             // For the case that the round fails; a success sets the next instant itself.
             self.try_again_later(now);
             let longer = (self.renewal.pause * 2).min(self.config.ttl / PERIOD_AFTER_FAILURE);
-            self.renewal.pause = if self.young().is_empty() { FIRST_PAUSE } else { longer };
+            let is_whole = self.young().is_empty() && self.watching.lacks().is_empty();
+            self.renewal.pause = if is_whole { FIRST_PAUSE } else { longer };
             return self.begin_round(ttl, now);
         }
         if is_last {

@@ -379,8 +379,18 @@ impl Lock {
         outcome: Result<Reply, NoAnswer>,
         now: BootInstant,
     ) -> Option<LockOutcome> {
+        let had = self.watching.has();
         self.watching.read(node, outcome, now);
-        self.look_for_loss()
+        self.after_reply(had, now)
+    }
+
+    /// Judges what a reply has shown. Before it, the nodes of `had` were known to have the key.
+    fn after_reply(&mut self, had: NodeMask, now: BootInstant) -> Option<LockOutcome> {
+        let lost = self.look_for_loss();
+        if lost.is_none() && !had.intersection(self.watching.lacks()).is_empty() {
+            self.set_again_soon(now);
+        }
+        lost
     }
 
     /// Returns true if `id` is an extension or a read behind the last SET to `node`.
@@ -394,13 +404,15 @@ impl Lock {
         node: NodeIndex,
         id: CommandId,
         outcome: Result<Reply, NoAnswer>,
+        now: BootInstant,
     ) -> Option<LockOutcome> {
+        let had = self.watching.has();
         if let Ok(reply) = outcome
             && self.is_behind_set(node, id)
         {
             self.watching.superseded(node, reply);
         }
-        self.look_for_loss()
+        self.after_reply(had, now)
     }
 }
 

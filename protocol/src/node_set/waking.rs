@@ -126,7 +126,13 @@ impl NodeSet {
 
     /// Makes all leases that are watched doubt their keys: all keys of `node` are gone, or may be.
     pub(super) fn doubt_all(&mut self, node: NodeIndex, now: BootInstant) {
-        self.tell_of_change(self.watched(), node, now);
+        let watched = self.watched();
+        for (ahead, &lock) in (0..).zip(&watched) {
+            if let Some(machine) = self.lock_mut(lock) {
+                machine.take_turn(ahead, now);
+            }
+        }
+        self.tell_of_change(watched, node, now);
     }
 
     /// Returns the leases that are watched.

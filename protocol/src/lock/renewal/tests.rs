@@ -152,6 +152,39 @@ fn a_node_that_was_away_at_the_grant_soon_counts() {
     }
 }
 
+/// Returns a watched lease of which every node has the key, long before its next round.
+fn watched() -> (World, LockId) {
+    let keep_alive = Some(ms(600_000));
+    let (mut world, lock) = kept_with(LockConfig { keep_alive, watched: true, ..lock_config(3) });
+    live(&mut world, ms(4_000));
+    (world, lock)
+}
+
+#[test]
+fn a_key_that_has_expired_on_a_stalled_node_is_soon_set_again() {
+    let (mut world, lock) = watched();
+    world.close(2);
+    world.nodes[2].key = None;
+    live_among(&mut world, ms(4_000), &[0, 1]);
+    let before = rounds(&world).len();
+    world.accept(2);
+    live(&mut world, ms(250));
+    assert_eq!(rounds(&world).len(), before + 2, "set again, and counted: {:?}", rounds(&world));
+    live_among(&mut world, ms(8_000), &[1, 2]);
+    assert!(world.client.check(lock, ms(5_000), world.now).is_ok());
+}
+
+#[test]
+fn a_key_that_is_reported_as_gone_is_soon_set_again() {
+    let (mut world, lock) = watched();
+    let before = rounds(&world).len();
+    world.change(2, None);
+    live(&mut world, ms(250));
+    assert_eq!(rounds(&world).len(), before + 2, "set again, and counted: {:?}", rounds(&world));
+    live_among(&mut world, ms(8_000), &[1, 2]);
+    assert!(world.client.check(lock, ms(5_000), world.now).is_ok());
+}
+
 #[test]
 fn the_first_round_can_wait_if_every_node_decided() {
     let mut world = World::warm(1);

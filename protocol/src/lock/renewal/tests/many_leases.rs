@@ -36,3 +36,42 @@ fn a_node_that_is_back_leaves_time_between_the_rounds() {
     confirm(&mut world, ms(100));
     assert_eq!(rounds(&world).len() - before, 200);
 }
+
+#[test]
+fn a_node_that_is_emptied_leaves_time_between_the_rounds() {
+    let mut world = World::warm(3);
+    let keep_alive = Some(TTL * 60);
+    let config = LockConfig { keep_alive, watched: true, ..lock_config(3) };
+    for byte in 0..200 {
+        let lock = world.acquire(config, byte);
+        (0..3).for_each(|index| world.answer_with(index, Reply::Ok));
+        world.client.deliver(lock, world.now).expect("granted");
+    }
+    answer_as_owner(&mut world, ms(700), 1);
+    let before = rounds(&world).len();
+    world.forget(2);
+    answer_as_owner(&mut world, ms(120), 0);
+    let at_once = rounds(&world).len() - before;
+    assert!((1..=60).contains(&at_once), "{at_once} rounds in 120 ms");
+    answer_as_owner(&mut world, ms(100), 0);
+    assert!(rounds(&world).len() - before >= 200);
+}
+
+/// Lets `time` pass while every key is there, on node 2 as reads find it: 1 or 0.
+fn answer_as_owner(world: &mut World, time: Duration, on_the_last: i64) {
+    let end = world.now.after(time);
+    while world.now < end {
+        world.pass(ms(1));
+        for index in 0..3 {
+            while let Some((_, op)) = world.nodes[index].inbox.front() {
+                let number = if index == 2 { on_the_last } else { 1 };
+                let reply = match op {
+                    Op::Read { .. } => Reply::Registered(number),
+                    Op::Set { .. } => Reply::Nil,
+                    _ => Reply::Integer(number),
+                };
+                world.answer_with(index, reply);
+            }
+        }
+    }
+}
