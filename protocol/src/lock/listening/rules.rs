@@ -208,6 +208,11 @@ impl Listening {
             return;
         }
         let heard = self.registered.union(self.asked).union(self.to_look);
+        if !self.sights.free(now).is_empty() {
+            // The lock may be free but for keys whose end these nodes would not tell.
+            let untold = self.sights.held(now).without(heard.union(self.announced(now)));
+            self.to_look = self.to_look.union(untold.without(self.away.union(self.mute)));
+        }
         if self.more_at.is_some() {
             if heard.is_empty() {
                 self.listen_to_one();

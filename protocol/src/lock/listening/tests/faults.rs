@@ -115,6 +115,28 @@ fn a_lost_connection_is_replaced_and_used_again_later() {
 }
 
 #[test]
+fn a_node_that_was_away_hides_no_change_on_another_node() {
+    for nodes in [2, 4] {
+        let mut world = World::warm(nodes);
+        (0..nodes).for_each(|index| world.change(index, Some((9, 30_000))));
+        let limit = Limit::Until(world.now.after(ms(WAIT_MS)));
+        world.acquire(LockConfig { limit, ..lock_config(nodes) }, 1);
+        world.pass_answering(ms(30));
+        // The use listens to other nodes from now on, and remembers keys of these.
+        for index in registered(&world) {
+            world.close(index);
+            world.pass_answering(ms(10));
+            world.accept(index);
+            world.pass_answering(ms(30));
+        }
+        release(&mut world);
+        world.events();
+        world.pass_answering(2 * WINDOW);
+        assert!(is_due(&mut world), "{nodes} nodes");
+    }
+}
+
+#[test]
 fn without_pushes_the_attempts_grow_rare() {
     let mut world = World::warm(5);
     for index in 0..5 {
