@@ -20,6 +20,8 @@ struct Watch {
     filled: u64,
     /// Number of the last change that put an already expired key in the place of a missing one.
     came_expired: u64,
+    /// Number of the last change before that.
+    changed_before: u64,
 }
 
 impl Watched {
@@ -32,6 +34,7 @@ impl Watched {
             changed: self.changes,
             filled: 0,
             came_expired: 0,
+            changed_before: 0,
         });
         watch.watchers += 1;
         watch.changed
@@ -60,10 +63,10 @@ impl Watched {
     }
 
     /// Returns true if an already expired key took the place of a missing `key` after change number
-    /// `changed`.
+    /// `changed`, and was the first change after it.
     pub(super) fn came_expired(&self, database: u8, key: &SmallBytes, changed: u64) -> bool {
         let watch = self.keys.get(&(database, key.clone()));
-        watch.is_some_and(|watch| watch.came_expired > changed)
+        watch.is_some_and(|it| it.came_expired > changed && it.changed_before <= changed)
     }
 
     /// Returns true if nothing is watched.
@@ -98,7 +101,9 @@ impl Watched {
             match look(key) {
                 (None, None) => {}
                 // A watcher of a missing key is not disturbed by an expired key.
-                (None, Some(true)) => watch.came_expired = self.changes,
+                (None, Some(true)) => {
+                    (watch.came_expired, watch.changed_before) = (self.changes, watch.changed);
+                }
                 (Some(_), None | Some(true)) => watch.changed = self.changes,
                 (_, Some(false)) => (watch.changed, watch.filled) = (self.changes, self.changes),
             }
@@ -116,5 +121,24 @@ impl Watched {
     pub(super) fn clear(&mut self) {
         trees::clear(&mut self.keys);
         self.changes = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expired_key_does_not_hide_an_earlier_change() {
+        let (mut watched, key) = (Watched::default(), SmallBytes::new(b"k"));
+        let first = watched.begin(0, &key);
+        let swap = |watched: &mut Watched| watched.swap(0, |_| (None, Some(true)));
+        swap(&mut watched);
+        assert!(watched.came_expired(0, &key, first));
+        watched.note(0, &key, false);
+        let second = watched.begin(0, &key);
+        watched.note(0, &key, false);
+        swap(&mut watched);
+        assert!(!watched.came_expired(0, &key, second));
     }
 }
