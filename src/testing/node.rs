@@ -59,7 +59,7 @@ impl Node {
         let written_us = started_wall_ms * 1_000;
         let canary = format!("{run} {run} {run}-{written_us} {written_us}");
         let value = SmallBytes::new(canary.as_bytes());
-        let entry = Entry { value, expires_wall_ms: None, writer: Writer::Operator };
+        let entry = Entry { value: value.into(), expires_wall_ms: None, writer: Writer::Operator };
         master.preload(0, canary_key, &entry);
         Self {
             place,

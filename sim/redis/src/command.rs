@@ -1,6 +1,10 @@
 //! Commands on keys, typed, and their replies.
 
-use crate::{Entry, KeyEnd, SmallBytes, Writer};
+mod types;
+
+pub use types::{HashCommand, ListCommand, ListEnd};
+
+use crate::{Content, Entry, KeyEnd, SmallBytes, Writer};
 
 /// A request. It borrows its arguments, so that issuing one allocates nothing.
 ///
@@ -55,6 +59,8 @@ pub enum KeyCommand<'a> {
     },
     /// `GET`.
     Get,
+    /// A command on a hash.
+    Hash(HashCommand<'a>),
     /// `INCR`.
     Incr,
     /// `INCRBY`.
@@ -62,6 +68,8 @@ pub enum KeyCommand<'a> {
         /// Amount to add.
         by: i64,
     },
+    /// A command on a list.
+    List(ListCommand<'a>),
     /// `PERSIST`.
     Persist,
     /// `PEXPIRE`.
@@ -73,6 +81,13 @@ pub enum KeyCommand<'a> {
     },
     /// `PTTL`.
     Pttl,
+    /// Stores a value of any type, as `RENAME`, `COPY` and `MOVE` do under the new name.
+    Put {
+        /// Value to store.
+        value: &'a Content,
+        /// Expiry of the key on the node's wall clock.
+        expires_wall_ms: Option<u64>,
+    },
     /// `SET`.
     Set {
         /// Value to store.
@@ -97,7 +112,18 @@ impl KeyCommand<'_> {
     /// a key is not refused.
     #[must_use]
     pub const fn is_denied_when_full(&self) -> bool {
-        matches!(self, Self::Incr | Self::IncrBy { .. } | Self::Set { .. } | Self::Setnx { .. })
+        match self {
+            Self::Incr
+            | Self::IncrBy { .. }
+            | Self::Put { .. }
+            | Self::Set { .. }
+            | Self::Setnx { .. } => true,
+            Self::Hash(command) => !matches!(command, HashCommand::Delete { .. }),
+            Self::List(command) => {
+                matches!(command, ListCommand::Push { .. } | ListCommand::Set { .. })
+            }
+            _ => false,
+        }
     }
 }
 
@@ -181,6 +207,12 @@ pub struct Introduction {
 pub enum ErrorReply {
     /// `EXPIRE` with an expiry that cannot be represented.
     ExpireRange,
+    /// The value of a hash's field is not an integer.
+    FieldNotAnInteger,
+    /// A list has no element at this place.
+    IndexRange,
+    /// There is no such key.
+    NoSuchKey,
     /// The value of a counter is not an integer.
     NotAnInteger,
     /// Memory is full, and the command might need more.
@@ -191,6 +223,8 @@ pub enum ErrorReply {
     PexpireRange,
     /// `SET` with an expiry that is not positive or cannot be represented.
     SetRange,
+    /// The key holds a value of another type.
+    WrongType,
 }
 
 impl ErrorReply {
@@ -199,11 +233,15 @@ impl ErrorReply {
     pub const fn text(self) -> &'static str {
         match self {
             Self::ExpireRange => "ERR invalid expire time in 'expire' command",
+            Self::FieldNotAnInteger => "ERR hash value is not an integer",
+            Self::IndexRange => "ERR index out of range",
+            Self::NoSuchKey => "ERR no such key",
             Self::NotAnInteger => "ERR value is not an integer or out of range",
             Self::OutOfMemory => "OOM command not allowed when used memory > 'maxmemory'.",
             Self::Overflow => "ERR increment or decrement would overflow",
             Self::PexpireRange => "ERR invalid expire time in 'pexpire' command",
             Self::SetRange => "ERR invalid expire time in 'set' command",
+            Self::WrongType => "WRONGTYPE Operation against a key holding the wrong kind of value",
         }
     }
 }

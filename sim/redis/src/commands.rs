@@ -10,9 +10,11 @@ mod dispatch;
 mod execution;
 mod expiry;
 mod facts;
+mod hashes;
 mod info;
 mod introspection;
 mod keys;
+mod lists;
 mod notices;
 mod scripting;
 mod set;
@@ -211,9 +213,11 @@ static SORTED: LazyLock<Vec<&'static Spec>> = LazyLock::new(|| {
         client::COMMANDS,
         connection::COMMANDS,
         expiry::COMMANDS,
+        hashes::COMMANDS,
         info::COMMANDS,
         introspection::COMMANDS,
         keys::COMMANDS,
+        lists::COMMANDS,
         scripting::COMMANDS,
         strings::COMMANDS,
         transactions::COMMANDS,

@@ -1,12 +1,12 @@
 //! A stored key's value, expiry and writer.
 
-use crate::{SmallBytes, Writer};
+use crate::{Content, Writer};
 
 /// State of a stored key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Entry {
     /// Value of the key.
-    pub value: SmallBytes,
+    pub value: Content,
     /// Expiry on the node's wall clock; `None` if the key never expires.
     pub expires_wall_ms: Option<u64>,
     /// Writer of the command that set the value, whatever the value says.

@@ -9,6 +9,10 @@ pub(super) struct Events(u16);
 pub(super) enum Class {
     /// A change that is possible for every type of key.
     Generic,
+    /// A change of a hash.
+    Hash,
+    /// A change of a list.
+    List,
     /// A change of a string.
     String,
     Expired,
@@ -80,6 +84,8 @@ impl Events {
     pub(super) fn has(self, class: Class) -> bool {
         let letter = match class {
             Class::Generic => 'g',
+            Class::Hash => 'h',
+            Class::List => 'l',
             Class::String => '$',
             Class::Expired => 'x',
             Class::Evicted => 'e',
@@ -122,13 +128,22 @@ mod tests {
     fn a_class_is_sent_if_its_letter_and_a_form_are_set() {
         let has = |text: &str| {
             let events = Events::parse(text).expect("known letters");
-            let classes = [Class::Generic, Class::String, Class::Expired, Class::Evicted];
+            let classes = [
+                Class::Generic,
+                Class::String,
+                Class::Expired,
+                Class::Evicted,
+                Class::Hash,
+                Class::List,
+            ];
             (events.is_off(), classes.map(|class| events.has(class)))
         };
-        assert_eq!(has(""), (true, [false; 4]));
-        assert_eq!(has("A"), (true, [true; 4]));
-        assert_eq!(has("Kg"), (false, [true, false, false, false]));
-        assert_eq!(has("E$x"), (false, [false, true, true, false]));
-        assert_eq!(has("KEe"), (false, [false, false, false, true]));
+        assert_eq!(has(""), (true, [false; 6]));
+        assert_eq!(has("A"), (true, [true; 6]));
+        assert_eq!(has("Kg"), (false, [true, false, false, false, false, false]));
+        assert_eq!(has("E$x"), (false, [false, true, true, false, false, false]));
+        assert_eq!(has("Kl"), (false, [false, false, false, false, false, true]));
+        assert_eq!(has("Kh"), (false, [false, false, false, false, true, false]));
+        assert_eq!(has("KEe"), (false, [false, false, false, true, false, false]));
     }
 }

@@ -6,13 +6,16 @@
 
 mod entries;
 mod execute;
+mod hashes;
 mod index;
+mod lists;
 mod native;
 
 use core::hash::{Hash, Hasher};
 
 use entries::Entries;
 use index::ExpiryIndex;
+pub(crate) use lists::{part, place};
 pub use native::NativeKey;
 
 use crate::command::{Change, Effect, Ended, Executed, KeyCommand, Reply};

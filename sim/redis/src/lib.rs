@@ -4,6 +4,7 @@
 mod bytes;
 mod command;
 mod commands;
+mod content;
 mod databases;
 mod disk;
 mod entry;
@@ -28,10 +29,11 @@ mod writer;
 
 pub use self::bytes::{INLINE_MAX, SmallBytes};
 pub use self::command::{
-    Change, Command, Effect, Ended, ErrorReply, Executed, ExpireCondition, Introduction,
-    KeyCommand, Reply, SetCondition, SetExpiry,
+    Change, Command, Effect, Ended, ErrorReply, Executed, ExpireCondition, HashCommand,
+    Introduction, KeyCommand, ListCommand, ListEnd, Reply, SetCondition, SetExpiry,
 };
 pub use self::commands::{KeyUse, keys_of};
+pub use self::content::{Content, Fields};
 pub use self::databases::Databases;
 pub use self::disk::Disk;
 pub use self::entry::Entry;

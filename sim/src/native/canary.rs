@@ -126,7 +126,8 @@ impl SeededCanary {
     /// Returns the canary of `master` if it is this one and fits.
     fn untouched(&self, master: &Master, said: &Introduction, wall_us: u64) -> Option<Canary> {
         let stored = master.keyspace().stored(CANARY_KEY)?;
-        let is_this = stored.expires_wall_ms.is_none() && stored.value == self.value;
+        let is_this =
+            stored.expires_wall_ms.is_none() && stored.value.as_string() == Some(&self.value);
         let (history_id, is_promoted) = master.history();
         let fits = said.run_id == self.run_id && (history_id == self.run_id || !is_promoted);
         let age_us = wall_us.checked_sub(self.started_wall_ms * 1_000)?;
@@ -138,8 +139,11 @@ impl SeededCanary {
     /// replica gets the canary of its master.
     pub(crate) fn seed(&self, server: &mut Master) {
         server.join_history(self.run_id);
-        let entry =
-            Entry { value: self.value.clone(), expires_wall_ms: None, writer: Writer::Operator };
+        let entry = Entry {
+            value: self.value.clone().into(),
+            expires_wall_ms: None,
+            writer: Writer::Operator,
+        };
         server.preload(0, CANARY_KEY, &entry);
     }
 }

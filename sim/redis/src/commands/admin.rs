@@ -5,6 +5,7 @@ use super::{
     Call, Ending, Keys, LOADING, NO_MULTI, NO_SCRIPT, NO_SCRIPT_WAITS, Outcome, READ, Refusal,
     STALE, Spec, text,
 };
+use crate::Content;
 use crate::profile::Feature;
 use crate::resp::Value;
 use crate::server::Config;
@@ -186,10 +187,15 @@ fn no_debugging(_: &mut Call<'_>) -> Outcome {
     ))
 }
 
-/// `OBJECT ENCODING`, limited to the encodings of strings.
 fn encoding(call: &mut Call<'_>) -> Outcome {
     const EMBEDDED_MAX: usize = 44;
-    let Some(value) = call.get(call.words[2]) else { return Ok(Value::Null) };
+    let value = match call.content(call.words[2]) {
+        None => return Ok(Value::Null),
+        Some(Content::Hash(fields)) if fields.is_short() => return Ok(Value::bulk(b"listpack")),
+        Some(Content::Hash(_)) => return Ok(Value::bulk(b"hashtable")),
+        Some(Content::List(_)) => return Ok(Value::bulk(b"quicklist")),
+        Some(Content::String(value)) => value,
+    };
     Ok(Value::bulk(match integer(&value) {
         Ok(_) => b"int",
         Err(_) if value.len() <= EMBEDDED_MAX => b"embstr",

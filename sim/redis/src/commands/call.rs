@@ -5,7 +5,7 @@ use crate::integer::parse_integer;
 use crate::refusal::Refusal;
 use crate::resp::Value;
 use crate::server::{Replies, Server, Session, Touched, Turn};
-use crate::{Change, KeyCommand, Reply, SmallBytes};
+use crate::{Change, Content, KeyCommand, Reply, SmallBytes};
 
 /// A command with everything that it may access.
 #[derive(Debug)]
@@ -67,7 +67,8 @@ impl<'a> Call<'a> {
         let reply = executed.reply.clone();
         let entry = || self.server.databases().get(database)?.stored(key);
         let is_set = executed.effect.change == Change::Set;
-        let stored = if is_set { entry().map(|it| it.value.clone()) } else { None };
+        let stored =
+            if is_set { entry().and_then(|it| it.value.as_string().cloned()) } else { None };
         let key = SmallBytes::new(key);
         self.turn.touched.push(Touched { database, key, executed, stored });
         reply
@@ -84,12 +85,26 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Returns the value of a key.
-    pub(super) fn get(&mut self, key: &[u8]) -> Option<SmallBytes> {
+    /// Returns the value of a string.
+    ///
+    /// # Errors
+    ///
+    /// If the key holds a value of another type.
+    pub(super) fn get(&mut self, key: &[u8]) -> Result<Option<SmallBytes>, Refusal> {
         match self.on(key, KeyCommand::Get) {
-            Reply::Bulk(value) => Some(value),
-            _ => None,
+            Reply::Bulk(value) => Ok(Some(value)),
+            Reply::Error(error) => Err(Refusal::new(error.text())),
+            _ => Ok(None),
         }
+    }
+
+    /// Returns the value of a key of any type.
+    pub(super) fn content(&mut self, key: &[u8]) -> Option<Content> {
+        if !self.exists(key) {
+            return None;
+        }
+        let database = self.server.databases().get(self.session.database())?;
+        Some(database.stored(key)?.value.clone())
     }
 
     /// Returns true if the key exists.

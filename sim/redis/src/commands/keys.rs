@@ -1,14 +1,13 @@
 //! Commands on keys as such: finding, renaming, copying, deleting.
 
 use super::call::{count, integer, is};
-use super::set::plain;
 use super::set::{Comparison, digest_of};
 use super::{Call, DENY_OOM, Keys, Outcome, READ, Refusal, Spec, WRITE, text};
 use crate::glob;
 use crate::profile::{Feature, Profile};
 use crate::resp::Value;
 use crate::server::Touched;
-use crate::{Ended, Executed, KeyCommand, Keyspace, Reply, SetExpiry, SmallBytes};
+use crate::{Content, Ended, Executed, KeyCommand, Keyspace, Reply, SmallBytes};
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::new("copy", -3, WRITE | DENY_OOM, Keys::FirstTwo, copy),
@@ -49,7 +48,7 @@ fn delete_if(call: &mut Call<'_>) -> Outcome {
     let comparison = Comparison::named(name, operand)
         .ok_or(Refusal::new("ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE"))?;
     comparison.check()?;
-    let value = call.get(key);
+    let value = call.get(key)?;
     if value.is_none() || !comparison.holds(value.as_deref()) {
         return Ok(Value::Integer(0));
     }
@@ -57,13 +56,13 @@ fn delete_if(call: &mut Call<'_>) -> Outcome {
 }
 
 fn digest(call: &mut Call<'_>) -> Outcome {
-    let value = call.get(call.arguments()[0]);
+    let value = call.get(call.arguments()[0])?;
     Ok(value.map_or(Value::Null, |value| Value::bulk(&digest_of(&value))))
 }
 
 fn kind(call: &mut Call<'_>) -> Outcome {
-    let there = call.exists(call.arguments()[0]);
-    Ok(Value::simple(if there { "string" } else { "none" }))
+    let content = call.content(call.arguments()[0]);
+    Ok(Value::simple(content.map_or("none", |content| content.type_name())))
 }
 
 fn size(call: &mut Call<'_>) -> Outcome {
@@ -76,14 +75,16 @@ fn is_meant(pattern: &[u8], key: &[u8]) -> bool {
     pattern == b"*" || glob::matches(pattern, key)
 }
 
-/// Returns the names of the existing keys that match `pattern`.
-fn matching(call: &Call<'_>, pattern: &[u8]) -> Vec<Value> {
+/// Returns the names of the existing keys that match `pattern` and are of the type `kind`, if there
+/// is one.
+fn matching(call: &Call<'_>, pattern: &[u8], kind: Option<&[u8]>) -> Vec<Value> {
     let Some(database) = call.server.databases().get(call.session.database()) else {
         return Vec::new();
     };
     let wall_ms = call.wall_ms();
     let there = database.iter().filter(|(_, entry)| !entry.is_expired(wall_ms));
     let names = there.filter(|(key, _)| is_meant(pattern, key));
+    let names = names.filter(|(_, it)| kind.is_none_or(|kind| is(kind, it.value.type_name())));
     names.map(|(key, _)| Value::Bulk(key.share())).collect()
 }
 
@@ -99,7 +100,7 @@ fn expire(call: &mut Call<'_>, pattern: &[u8]) {
 }
 
 fn names(call: &mut Call<'_>) -> Outcome {
-    Ok(Value::Array(matching(call, call.arguments()[0])))
+    Ok(Value::Array(matching(call, call.arguments()[0], None)))
 }
 
 /// Draws a key that is not expired. Takes time in proportion to the number of keys.
@@ -140,7 +141,7 @@ fn scan(call: &mut Call<'_>) -> Outcome {
     let [cursor, options @ ..] = call.arguments() else { return Err(call.arity()) };
     let cursor =
         cursor_of(cursor, call.server.profile()).ok_or(Refusal::new("ERR invalid cursor"))?;
-    let (mut pattern, mut strings): (&[u8], _) = (b"*", true);
+    let (mut pattern, mut kind): (&[u8], _) = (b"*", None);
     let mut rest = options;
     while let [option, value, after @ ..] = rest {
         if is(option, "COUNT") {
@@ -150,7 +151,7 @@ fn scan(call: &mut Call<'_>) -> Outcome {
         } else if is(option, "MATCH") {
             pattern = value;
         } else if is(option, "TYPE") {
-            strings = is(value, "STRING");
+            kind = Some(*value);
         } else {
             return Err(text::SYNTAX);
         }
@@ -162,23 +163,23 @@ fn scan(call: &mut Call<'_>) -> Outcome {
     let mut names = Vec::new();
     // The lowest bits of a cursor are a place in the hash table. They are nonzero for a place
     // beyond the start of this small table, so nothing is left to return.
-    if cursor.trailing_zeros() >= 32 && strings {
+    if cursor.trailing_zeros() >= 32 {
         expire(call, pattern);
-        names = matching(call, pattern);
+        names = matching(call, pattern, kind);
     }
     Ok(Value::Array(vec![Value::bulk(b"0"), Value::Array(names)]))
 }
 
 /// Stores a value and its expiry under a key of any database.
-fn put(call: &mut Call<'_>, database: u8, key: &[u8], (value, expiry): (SmallBytes, Option<u64>)) {
-    let expiry = expiry.map_or(SetExpiry::Never, SetExpiry::At);
-    call.on_in(database, key, plain(&value, expiry));
+fn put(call: &mut Call<'_>, database: u8, key: &[u8], entry: &(Content, Option<u64>)) {
+    let (value, expires_wall_ms) = (&entry.0, entry.1);
+    call.on_in(database, key, KeyCommand::Put { value, expires_wall_ms });
 }
 
 /// Returns the value and the expiry of a key.
-fn entry(call: &mut Call<'_>, key: &[u8]) -> Option<(SmallBytes, Option<u64>)> {
+fn entry(call: &mut Call<'_>, key: &[u8]) -> Option<(Content, Option<u64>)> {
     let expiry = call.expiry(key)?;
-    Some((call.get(key)?, expiry))
+    Some((call.content(key)?, expiry))
 }
 
 fn rename(call: &mut Call<'_>, replace: bool) -> Outcome {
@@ -193,7 +194,7 @@ fn rename(call: &mut Call<'_>, replace: bool) -> Outcome {
         return Ok(Value::Integer(0));
     }
     call.on(from, KeyCommand::Del);
-    put(call, call.session.database(), to, entry);
+    put(call, call.session.database(), to, &entry);
     Ok(if replace { Value::ok() } else { Value::Integer(1) })
 }
 
@@ -216,7 +217,7 @@ fn move_key(call: &mut Call<'_>) -> Outcome {
     }
     // In this order the keyspace events come.
     call.on(key, KeyCommand::Del);
-    put(call, to, key, entry);
+    put(call, to, key, &entry);
     Ok(Value::Integer(1))
 }
 
@@ -245,7 +246,7 @@ fn copy(call: &mut Call<'_>) -> Outcome {
     if call.on_in(target, to, KeyCommand::Exists) == Reply::Integer(1) && !replace {
         return Ok(Value::Integer(0));
     }
-    put(call, target, to, entry);
+    put(call, target, to, &entry);
     Ok(Value::Integer(1))
 }
 

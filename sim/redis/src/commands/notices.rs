@@ -2,7 +2,7 @@
 
 use super::Call;
 use crate::events::{Class, Event};
-use crate::{Change, KeyCommand, SetExpiry};
+use crate::{Change, HashCommand, KeyCommand, ListCommand, ListEnd, SetExpiry};
 
 impl Call<'_> {
     /// Publishes the end of a key that the next step of the command will find expired. Only then the
@@ -40,6 +40,15 @@ impl Call<'_> {
         let mut notify = |class, name| {
             self.server.notify(Event { class, name, database, key });
         };
+        if let Some((class, name)) = editing(command) {
+            if change != Change::Nothing {
+                notify(class, name);
+            }
+            if change == Change::Deleted {
+                notify(Class::Generic, "del");
+            }
+            return;
+        }
         let (class, name) = match change {
             Change::Nothing => return,
             Change::Deleted => (Class::Generic, "del"),
@@ -60,6 +69,33 @@ impl Call<'_> {
             notify(Class::Generic, "expire");
         }
     }
+}
+
+/// Returns the event of a change within a hash or a list.
+fn editing(command: KeyCommand<'_>) -> Option<(Class, &'static str)> {
+    Some(match command {
+        KeyCommand::Hash(command) => {
+            let name = match command {
+                HashCommand::Delete { .. } => "hdel",
+                HashCommand::Increment { .. } => "hincrby",
+                HashCommand::Set { .. } | HashCommand::SetMissing { .. } => "hset",
+            };
+            (Class::Hash, name)
+        }
+        KeyCommand::List(command) => {
+            let name = match command {
+                ListCommand::Pop { end: ListEnd::Head, .. } => "lpop",
+                ListCommand::Pop { end: ListEnd::Tail, .. } => "rpop",
+                ListCommand::Push { end: ListEnd::Head, .. } => "lpush",
+                ListCommand::Push { end: ListEnd::Tail, .. } => "rpush",
+                ListCommand::Remove { .. } => "lrem",
+                ListCommand::Set { .. } => "lset",
+                ListCommand::Trim { .. } => "ltrim",
+            };
+            (Class::List, name)
+        }
+        _ => return None,
+    })
 }
 
 /// Returns the event of a value that the command `name` stores.

@@ -4,7 +4,7 @@ use super::call::is;
 use super::{Call, Outcome, Refusal, expiry, text};
 use crate::profile::{Feature, Profile};
 use crate::resp::Value;
-use crate::{Change, KeyCommand, Reply, SetCondition, SetExpiry, SmallBytes};
+use crate::{Change, KeyCommand, SetCondition, SetExpiry, SmallBytes};
 
 /// Returns an unconditional SET without GET.
 pub(super) const fn plain(value: &[u8], expiry: SetExpiry) -> KeyCommand<'_> {
@@ -234,10 +234,10 @@ fn set_if(
         && comparison.operand == value
     {
         let ttl_ms = i64::try_from(when).unwrap_or(i64::MAX) - call.wall_ms() as i64;
-        let done = call.on(key, KeyCommand::CompareAndRetime { value, ttl_ms });
-        return Ok(if done == Reply::Integer(1) { Value::ok() } else { Value::Null });
+        let done = call.answer(key, KeyCommand::CompareAndRetime { value, ttl_ms })?;
+        return Ok(if done == Value::Integer(1) { Value::ok() } else { Value::Null });
     }
-    let old = call.get(key);
+    let old = call.get(key)?;
     let holds = comparison.holds(old.as_deref());
     if holds {
         call.on(key, set);

@@ -5,7 +5,7 @@ use super::set::{Extras, Options, plain, set};
 use super::{Call, DENY_OOM, Keys, Outcome, READ, Refusal, Spec, WRITE, text};
 use crate::profile::Feature;
 use crate::resp::Value;
-use crate::{KeyCommand, Reply, SetCondition, SetExpiry, SmallBytes};
+use crate::{KeyCommand, SetCondition, SetExpiry, SmallBytes};
 
 /// Greatest length of a value, in bytes (`proto-max-bulk-len`).
 const VALUE_MAX: usize = 512 * 1_024 * 1_024;
@@ -37,7 +37,7 @@ pub(super) const COMMANDS: &[Spec] = &[
 
 fn append(call: &mut Call<'_>) -> Outcome {
     let &[key, more] = call.arguments() else { return Err(call.arity()) };
-    let old = call.get(key).unwrap_or_else(|| SmallBytes::new(b""));
+    let old = call.get(key)?.unwrap_or_else(|| SmallBytes::new(b""));
     if old.len() + more.len() > VALUE_MAX {
         return Err(text::TOO_LONG);
     }
@@ -68,7 +68,7 @@ fn delete_if_equal(call: &mut Call<'_>) -> Outcome {
 
 fn get_and_delete(call: &mut Call<'_>) -> Outcome {
     let key = call.arguments()[0];
-    let Some(value) = call.get(key) else { return Ok(Value::Null) };
+    let Some(value) = call.get(key)? else { return Ok(Value::Null) };
     call.on(key, KeyCommand::Del);
     Ok(Value::Bulk(value.share()))
 }
@@ -79,7 +79,7 @@ fn get_and_retime(call: &mut Call<'_>) -> Outcome {
     if call.server.profile().has(Feature::GetexTimeFirst) {
         options.expiry(call.wall_ms(), call.name)?;
     }
-    let Some(value) = call.get(key) else { return Ok(Value::Null) };
+    let Some(value) = call.get(key)? else { return Ok(Value::Null) };
     match options.expiry(call.wall_ms(), call.name)? {
         Some(when) => {
             // A relative expiry is never in the past.
@@ -101,7 +101,8 @@ fn get_and_set(call: &mut Call<'_>) -> Outcome {
 
 fn get_many(call: &mut Call<'_>) -> Outcome {
     let values = call.arguments().iter().map(|key| {
-        let value = call.get(key);
+        // A value of another type counts as missing.
+        let value = call.get(key).ok().flatten();
         value.map_or(Value::Null, |value| Value::Bulk(value.share()))
     });
     Ok(Value::Array(values.collect()))
@@ -147,7 +148,7 @@ fn set_missing(call: &mut Call<'_>) -> Outcome {
 fn part(call: &mut Call<'_>) -> Outcome {
     let &[key, first, last] = call.arguments() else { return Err(call.arity()) };
     let (first, last) = (integer(first)?, integer(last)?);
-    let value = call.get(key).unwrap_or_else(|| SmallBytes::new(b""));
+    let value = call.get(key)?.unwrap_or_else(|| SmallBytes::new(b""));
     let length = value.len() as i64;
     let is_backwards = first < 0 && last < 0 && first > last;
     let from_start = |at: i64| if at < 0 { at.saturating_add(length).max(0) } else { at };
@@ -160,9 +161,6 @@ fn part(call: &mut Call<'_>) -> Outcome {
 }
 
 fn length(call: &mut Call<'_>) -> Outcome {
-    let value = match call.on(call.arguments()[0], KeyCommand::Get) {
-        Reply::Bulk(value) => value.len(),
-        _ => 0,
-    };
-    Ok(count(value))
+    let value = call.get(call.arguments()[0])?;
+    Ok(count(value.map_or(0, |value| value.len())))
 }

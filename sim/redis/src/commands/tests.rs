@@ -7,6 +7,7 @@ mod nonsense;
 mod profiles;
 mod states;
 mod tracking;
+mod types;
 
 use bytes::Bytes;
 

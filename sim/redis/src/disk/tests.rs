@@ -46,7 +46,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn entry(value: u8) -> Entry {
     Entry {
-        value: SmallBytes::new(&[value]),
+        value: SmallBytes::new(&[value]).into(),
         expires_wall_ms: Some(u64::from(value)),
         writer: Writer::Operator,
     }

@@ -112,7 +112,7 @@ mod tests {
 
     fn entry(value: &[u8]) -> Entry {
         let (value, writer) = (SmallBytes::new(value), Writer::Operator);
-        Entry { value, expires_wall_ms: None, writer }
+        Entry { value: value.into(), expires_wall_ms: None, writer }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::command::{
     Change, ErrorReply, ExpireCondition, KeyCommand, Reply, SetCondition, SetExpiry,
 };
 use crate::integer::parse_integer;
-use crate::{SmallBytes, Writer};
+use crate::{Content, SmallBytes, Writer};
 
 /// Context of one command: its time and its writer.
 #[derive(Clone, Copy, Debug)]
@@ -15,24 +15,25 @@ pub(super) struct Turn {
 }
 
 /// Reply to a command, and its change.
-type Done = (Reply, Change);
+pub(super) type Done = (Reply, Change);
 
 impl Keyspace {
     pub(super) fn apply(&mut self, key: &[u8], command: KeyCommand<'_>, turn: Turn) -> Done {
         let unchanged = |reply| (reply, Change::Nothing);
         match command {
-            KeyCommand::CompareAndDelete { value } => {
-                if self.holds(key, value) {
-                    self.delete(key)
-                } else {
-                    unchanged(Reply::Integer(0))
-                }
-            }
+            KeyCommand::CompareAndDelete { value } => match self.holds(key, value) {
+                Ok(true) => self.delete(key),
+                Ok(false) => unchanged(Reply::Integer(0)),
+                Err(error) => unchanged(Reply::Error(error)),
+            },
             KeyCommand::CompareAndRetime { value, ttl_ms } => {
                 match expiry_after(turn.wall_ms, Some(ttl_ms)) {
                     None => unchanged(Reply::Error(ErrorReply::SetRange)),
-                    Some(_) if !self.holds(key, value) => unchanged(Reply::Integer(0)),
-                    Some(when) => self.retime(key, when, ExpireCondition::Always, turn),
+                    Some(when) => match self.holds(key, value) {
+                        Ok(true) => self.retime(key, when, ExpireCondition::Always, turn),
+                        Ok(false) => unchanged(Reply::Integer(0)),
+                        Err(error) => unchanged(Reply::Error(error)),
+                    },
                 }
             }
             KeyCommand::Del => self.delete(key),
@@ -50,14 +51,20 @@ impl Keyspace {
                 self.retime(key, when, condition, turn)
             }
             KeyCommand::Get => unchanged(shown(self.entries.get(key))),
+            KeyCommand::Hash(command) => self.apply_to_hash(key, command, turn),
             KeyCommand::Incr => self.increment(key, 1, turn),
             KeyCommand::IncrBy { by } => self.increment(key, by, turn),
+            KeyCommand::List(command) => self.apply_to_list(key, command, turn),
             KeyCommand::Persist => self.persist(key),
             KeyCommand::Pexpire { ms, condition } => match expiry_after(turn.wall_ms, Some(ms)) {
                 None => unchanged(Reply::Error(ErrorReply::PexpireRange)),
                 Some(when) => self.retime(key, when, condition, turn),
             },
             KeyCommand::Pttl => unchanged(Reply::Integer(self.time_to_live(key, turn))),
+            KeyCommand::Put { value, expires_wall_ms } => {
+                self.write(key, value.clone(), expires_wall_ms, turn.writer);
+                (Reply::Ok, Change::Set)
+            }
             KeyCommand::Set { value, condition, expiry, get } => {
                 self.set(key, value, (condition, expiry, get), turn)
             }
@@ -69,8 +76,11 @@ impl Keyspace {
         }
     }
 
-    fn holds(&self, key: &[u8], value: &[u8]) -> bool {
-        self.entries.get(key).is_some_and(|entry| *entry.value == *value)
+    /// Returns true if the key is a string that equals `value`.
+    fn holds(&self, key: &[u8], value: &[u8]) -> Result<bool, ErrorReply> {
+        let Some(entry) = self.entries.get(key) else { return Ok(false) };
+        let stored = entry.value.as_string().ok_or(ErrorReply::WrongType)?;
+        Ok(**stored == *value)
     }
 
     fn delete(&mut self, key: &[u8]) -> Done {
@@ -100,6 +110,9 @@ impl Keyspace {
                 _ => return (Reply::Error(ErrorReply::SetRange), Change::Nothing),
             },
         };
+        if matches!(told, Some(Reply::Error(_))) {
+            return (told.unwrap_or(Reply::Nil), Change::Nothing);
+        }
         let lost = match condition {
             SetCondition::Always => false,
             SetCondition::Missing => old.is_some(),
@@ -108,13 +121,16 @@ impl Keyspace {
         if lost {
             return (told.unwrap_or(Reply::Nil), Change::Nothing);
         }
-        self.write(key, SmallBytes::new(value), expires_wall_ms, turn.writer);
+        self.write(key, SmallBytes::new(value).into(), expires_wall_ms, turn.writer);
         (told.unwrap_or(Reply::Ok), Change::Set)
     }
 
     fn increment(&mut self, key: &[u8], by: i64, turn: Turn) -> Done {
         let (old, expires_wall_ms) = match self.entries.get(key) {
-            Some(entry) => (parse_integer(&entry.value), entry.expires_wall_ms),
+            Some(entry) => match entry.value.as_string() {
+                Some(old) => (parse_integer(old), entry.expires_wall_ms),
+                None => return (Reply::Error(ErrorReply::WrongType), Change::Nothing),
+            },
             None => (Some(0), None),
         };
         let Some(old) = old else {
@@ -123,19 +139,36 @@ impl Keyspace {
         let Some(new) = old.checked_add(by) else {
             return (Reply::Error(ErrorReply::Overflow), Change::Nothing);
         };
-        self.write(key, SmallBytes::decimal(new), expires_wall_ms, turn.writer);
+        self.write(key, SmallBytes::decimal(new).into(), expires_wall_ms, turn.writer);
         (Reply::Integer(new), Change::Set)
     }
 
-    fn write(
-        &mut self,
-        key: &[u8],
-        value: SmallBytes,
-        expires_wall_ms: Option<u64>,
-        writer: Writer,
-    ) {
+    fn write(&mut self, key: &[u8], value: Content, expires_wall_ms: Option<u64>, writer: Writer) {
         assert_ne!(writer, Writer::Nobody, "a key is made by somebody");
         self.put(key, Entry { value, expires_wall_ms, writer });
+    }
+
+    /// Replaces the content of a key that is not a string by what `edit` leaves of it; deletes the key
+    /// if it leaves nothing. The content of a missing key is `None`.
+    pub(super) fn edit(
+        &mut self,
+        key: &[u8],
+        turn: Turn,
+        edit: impl FnOnce(Option<&mut Content>) -> (Reply, Option<Content>),
+    ) -> Done {
+        let stored = self.entries.get_mut(key);
+        let expires_wall_ms = stored.as_ref().and_then(|entry| entry.expires_wall_ms);
+        let (reply, left) = edit(stored.map(|entry| &mut entry.value));
+        match left {
+            Some(content) => {
+                self.write(key, content, expires_wall_ms, turn.writer);
+                (reply, Change::Set)
+            }
+            None => {
+                self.remove(key);
+                (reply, Change::Deleted)
+            }
+        }
     }
 
     fn persist(&mut self, key: &[u8]) -> Done {
@@ -184,7 +217,9 @@ impl Keyspace {
 
 /// Returns the reply that shows a key's value.
 fn shown(entry: Option<&Entry>) -> Reply {
-    entry.map_or(Reply::Nil, |entry| Reply::Bulk(entry.value.clone()))
+    let Some(entry) = entry else { return Reply::Nil };
+    let value = entry.value.as_string();
+    value.map_or(Reply::Error(ErrorReply::WrongType), |value| Reply::Bulk(value.clone()))
 }
 
 /// Returns the instant `ms` after `wall_ms`, clamped to the clock's origin; `None` if it does not

@@ -173,7 +173,7 @@ proptest! {
             prop_assert_eq!(ask(&mut keys, key, &asked, wall_ms, writer), expected, "{:?}", asked);
             let stored: Vec<_> = keys
                 .iter()
-                .map(|(key, it)| (key[0], (it.value.to_vec(), it.expires_wall_ms, it.writer)))
+                .map(|(key, it)| (key[0], (it.value.as_string().expect("a string").to_vec(), it.expires_wall_ms, it.writer)))
                 .collect();
             let expected: Vec<_> = model
                 .0

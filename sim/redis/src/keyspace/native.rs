@@ -19,10 +19,10 @@ impl<'a> NativeKey<'a> {
         Self { keyspace, key, turn, change: Change::Nothing }
     }
 
-    /// Returns the value of the key; `None` if it does not exist.
+    /// Returns the value of the key; `None` if it does not exist or is not a string.
     #[must_use]
     pub fn value(&self) -> Option<&[u8]> {
-        self.keyspace.stored(self.key).map(|entry| &*entry.value)
+        self.keyspace.stored(self.key).and_then(|entry| Some(&**entry.value.as_string()?))
     }
 
     /// Executes a command on the key.

@@ -251,7 +251,7 @@ fn a_replica_introduces_itself_as_one() {
 #[test]
 fn a_preloaded_key_survives_both_deaths() {
     let mut master = master(Persistence::Everysec);
-    let entry = Entry { value: SmallBytes::new(b"v"), expires_wall_ms: None, writer: ONE };
+    let entry = Entry { value: SmallBytes::new(b"v").into(), expires_wall_ms: None, writer: ONE };
     master.preload(0, b"k", &entry);
     master.power();
     assert_eq!(restart(&mut master, 7_010), []);

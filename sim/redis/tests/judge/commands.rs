@@ -3,10 +3,13 @@
 mod connection;
 mod keys;
 mod server;
+mod types;
 
 use self::connection::{client, hello, select};
 use self::keys::{conditional, expire, found, getex, moved, set, several};
 use self::server::{config, described, restricted, users};
+pub(crate) use self::types::stores_in_hash;
+use self::types::{cut, hash, list};
 use crate::dice::Dice;
 use crate::round::Word;
 use crate::words::{anything, in_some_case, integer, is, key, milliseconds, seconds, value};
@@ -17,7 +20,7 @@ type Words = Vec<Word>;
 type Make = fn(&mut Dice) -> Words;
 
 /// Weights and generators of commands on keys, which may also appear in a script or a transaction.
-const KEYED: [(usize, Make); 19] = [
+const KEYED: [(usize, Make); 21] = [
     (20, set),
     (8, |dice| words(dice, "GET", &[key])),
     (6, |dice| words(dice, "SETNX", &[key, value])),
@@ -37,6 +40,8 @@ const KEYED: [(usize, Make); 19] = [
     (2, conditional),
     (4, moved),
     (3, found),
+    (18, hash),
+    (18, list),
 ];
 
 /// Weights and generators of commands on the connection and the server.
@@ -74,7 +79,9 @@ const OTHERS: [(usize, Make); 17] = [
 pub(crate) fn keyed(dice: &mut Dice) -> Words {
     let make = dice.weighted(&KEYED);
     let command = make(dice);
-    spoiled(dice, command)
+    let mut command = spoiled(dice, command);
+    cut(&mut command);
+    command
 }
 
 /// Draws a command on the connection or the server.

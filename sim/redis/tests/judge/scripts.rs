@@ -201,12 +201,13 @@ pub(crate) fn call(dice: &mut Dice, known: usize) -> String {
     // The result of a cursor that no server handed out, and the order of several keys, depend on a
     // seed inside the server. So the arguments of such commands are used as drawn.
     let is_search = is_named(&command, b"SCAN") || is_named(&command, b"KEYS");
+    let is_stored = commands::stores_in_hash(&command);
     for (at, word) in command.iter().enumerate() {
         if at > 0 {
             text.push_str(", ");
         }
         let argument = match word {
-            Word::Is(bytes) if is_search => quoted(bytes),
+            Word::Is(bytes) if is_search || (is_stored && at > 1) => quoted(bytes),
             _ => argument(dice, word, known),
         };
         text.push_str(&argument);

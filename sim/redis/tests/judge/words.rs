@@ -6,13 +6,15 @@ use crate::dice::Dice;
 use crate::round::Word;
 
 /// The keys of a round.
-pub(crate) const KEYS: [&[u8]; 6] = [
+pub(crate) const KEYS: [&[u8]; 8] = [
     b"lock:a",
     b"lock:b",
     b"c",
     b"",
     b"\x00\xff\r\n$3",
     b"{tag}a key longer than twenty-two bytes",
+    b"h:x",
+    b"l:x",
 ];
 
 const VALUES: [&[u8]; 12] = [
@@ -79,7 +81,7 @@ pub(crate) fn in_some_case(dice: &mut Dice, name: &str) -> Word {
 }
 
 pub(crate) fn key(dice: &mut Dice) -> Word {
-    let number = dice.weighted(&[(6, 0), (4, 1), (2, 2), (1, 3), (1, 4), (1, 5)]);
+    let number = dice.weighted(&[(6, 0), (4, 1), (2, 2), (1, 3), (1, 4), (1, 5), (1, 6), (1, 7)]);
     is(KEYS[number])
 }
 

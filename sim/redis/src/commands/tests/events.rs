@@ -72,6 +72,35 @@ fn changes_of_keys_are_events() {
 }
 
 #[test]
+fn changes_of_hashes_and_lists_are_events() {
+    hears(
+        &REDIS_7_0,
+        &[
+            ("HSET h a 1 b 2", "space:h=hset"),
+            ("HSETNX h a 1", ""),
+            ("HSETNX h c 1", "space:h=hset"),
+            ("HINCRBY h a 1", "space:h=hincrby"),
+            ("HDEL h x", ""),
+            ("HDEL h a b", "space:h=hdel"),
+            ("HDEL h c", "space:h=hdel space:h=del"),
+            ("RPUSH l a b", "space:l=rpush"),
+            ("LPUSHX l c", "space:l=lpush"),
+            ("LSET l 0 d", "space:l=lset"),
+            ("LREM l 0 x", ""),
+            ("LREM l 0 d", "space:l=lrem"),
+            ("LTRIM l 0 9", "space:l=ltrim"),
+            ("RPOP l 0", ""),
+            ("RPOP l", "space:l=rpop"),
+            ("LPOP l 2", "space:l=lpop space:l=del"),
+            ("HSET h a 1", "space:h=hset"),
+            ("COPY h g", "space:g=copy_to"),
+            ("RENAME g h", "space:g=rename_from space:h=rename_to"),
+            ("SET h 1", "space:h=set"),
+        ],
+    );
+}
+
+#[test]
 fn newer_conditional_commands_are_events() {
     hears(
         &VALKEY_9,

@@ -1,0 +1,169 @@
+//! Hashes, lists, and keys of the wrong type.
+
+use super::*;
+use crate::Content;
+
+const WRONG: &str = "-WRONGTYPE Operation against a key holding the wrong kind of value";
+const NO_INTEGER: &str = "-ERR value is not an integer or out of range";
+
+#[test]
+fn a_hash_is_read_and_changed_field_by_field() {
+    Bench::new(&REDIS_7_0).goes(&[
+        ("HSET h a 1 b 2", ":2"),
+        ("HSET h a 3 c 4", ":1"),
+        ("HGETALL h", "*6\r\n$1\r\na\r\n$1\r\n3\r\n$1\r\nb\r\n$1\r\n2\r\n$1\r\nc\r\n$1\r\n4"),
+        ("HMGET h a x", "*2\r\n$1\r\n3\r\n$-1"),
+        ("HSETNX h a 9", ":0"),
+        ("HSETNX h d 9", ":1"),
+        ("HINCRBY h d -10", ":-1"),
+        ("HINCRBY h e 9223372036854775807", ":9223372036854775807"),
+        ("HINCRBY h e 1", "-ERR increment or decrement would overflow"),
+        ("HSET h b x", ":0"),
+        ("HINCRBY h b 1", "-ERR hash value is not an integer"),
+        ("HINCRBY h b x", NO_INTEGER),
+        ("HSTRLEN h e", ":19"),
+        ("HEXISTS h a", ":1"),
+        ("HLEN h", ":5"),
+        ("HDEL h a b c x", ":3"),
+        ("HKEYS h", "*2\r\n$1\r\nd\r\n$1\r\ne"),
+        ("HSET h a", "-ERR wrong number of arguments for 'hset' command"),
+        ("HMSET h a 1 b", "-ERR wrong number of arguments for 'hmset' command"),
+        ("HMSET h d 1", "+OK"),
+        ("TYPE h", "+hash"),
+        ("OBJECT ENCODING h", "$8\r\nlistpack"),
+    ]);
+}
+
+#[test]
+fn an_emptied_hash_or_list_is_gone() {
+    let mut bench = Bench::new(&REDIS_7_0);
+    bench.goes(&[
+        ("HSET h a 1", ":1"),
+        ("PEXPIRE h 100", ":1"),
+        ("HSET h b 1", ":1"),
+        ("PTTL h", ":100"),
+        ("HDEL h a b", ":2"),
+        ("EXISTS h", ":0"),
+        ("HDEL h a", ":0"),
+        ("HGET h a", "$-1"),
+        ("HVALS h", "*0"),
+        ("HINCRBY h a 2", ":2"),
+        ("PTTL h", ":-1"),
+        ("RPUSH l a b", ":2"),
+        ("LPOP l 3", "*2\r\n$1\r\na\r\n$1\r\nb"),
+        ("LPOP l 3", "*-1"),
+        ("LPOP l", "$-1"),
+        ("LPUSHX l a", ":0"),
+        ("LPUSH l a", ":1"),
+        ("LTRIM l 1 5", "+OK"),
+        ("LPUSH l a a", ":2"),
+        ("LREM l 0 a", ":2"),
+        ("DBSIZE", ":1"),
+    ]);
+}
+
+#[test]
+fn a_list_is_read_and_changed_at_its_ends_and_places() {
+    Bench::new(&REDIS_7_0).goes(&[
+        ("RPUSH l c d", ":2"),
+        ("LPUSH l b a", ":4"),
+        ("LRANGE l 0 -1", "*4\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n$1\r\nd"),
+        ("LINDEX l -1", "$1\r\nd"),
+        ("LINDEX l 4", "$-1"),
+        ("LSET l 1 a", "+OK"),
+        ("LSET l 4 a", "-ERR index out of range"),
+        ("LSET x y a", "-ERR no such key"),
+        ("LREM l -1 a", ":1"),
+        ("RPOP l 2", "*2\r\n$1\r\nd\r\n$1\r\nc"),
+        ("RPOP l 0", "*0"),
+        ("RPOP l -1", "-ERR value is out of range, must be positive"),
+        ("LPOP l 1 2", "-ERR wrong number of arguments for 'lpop' command"),
+        ("LLEN l", ":1"),
+        ("TYPE l", "+list"),
+        ("OBJECT ENCODING l", "$9\r\nquicklist"),
+    ]);
+}
+
+#[test]
+fn a_command_refuses_a_key_of_another_type() {
+    let mut bench = Bench::new(&REDIS_7_0);
+    bench.goes(&[("HSET h a 1", ":1"), ("RPUSH l a", ":1"), ("SET s 1", "+OK")]);
+    for key in ["h", "l"] {
+        for line in ["GET", "INCR", "GETDEL", "STRLEN", "GETEX"] {
+            bench.goes(&[(&format!("{line} {key}"), WRONG)]);
+        }
+        for line in ["APPEND {} x", "GETSET {} x", "SET {} x NX GET", "GETRANGE {} 0 1"] {
+            bench.goes(&[(&line.replace("{}", key), WRONG)]);
+        }
+        bench.goes(&[(&format!("MGET {key} s"), "*2\r\n$-1\r\n$1\r\n1")]);
+        bench.goes(&[(&format!("SETNX {key} x"), ":0")]);
+    }
+    for line in ["HGET s a", "HSET l a 1", "HINCRBY s a 1", "HDEL s a", "HGETALL l", "HMGET s a"] {
+        bench.goes(&[(line, WRONG)]);
+    }
+    for line in ["LPUSH s a", "LPUSHX h a", "LPOP h", "LPOP h 0", "LRANGE s 0 1", "LSET s x 1"] {
+        bench.goes(&[(line, WRONG)]);
+    }
+    bench.goes(&[("SET h x", "+OK"), ("TYPE h", "+string")]);
+}
+
+#[test]
+fn a_value_of_any_type_moves_with_its_expiry() {
+    Bench::new(&REDIS_7_0).goes(&[
+        ("HSET h a 1", ":1"),
+        ("PEXPIRE h 100", ":1"),
+        ("RENAME h g", "+OK"),
+        ("COPY g h", ":1"),
+        ("HINCRBY h a 1", ":2"),
+        ("HGET g a", "$1\r\n1"),
+        ("PTTL g", ":100"),
+        ("MOVE g 1", ":1"),
+        ("SELECT 1", "+OK"),
+        ("HGET g a", "$1\r\n1"),
+        ("SCAN 0 TYPE string", "*2\r\n$1\r\n0\r\n*0"),
+        ("SCAN 0 TYPE Hash", "*2\r\n$1\r\n0\r\n*1\r\n$1\r\ng"),
+    ]);
+}
+
+#[test]
+fn owner_checked_commands_refuse_a_key_of_another_type() {
+    let mut bench = Bench::new(&VALKEY_9);
+    bench.goes(&[("HSET h a 1", ":1"), ("DELIFEQ h 1", WRONG), ("SET h 1 IFEQ 1", WRONG)]);
+    bench.goes(&[("SET h 1 IFEQ 1 PX 100", WRONG), ("HLEN h", ":1")]);
+}
+
+#[test]
+fn a_redisson_lock_is_counted_in_a_script() {
+    let lock = "if redis.call('exists',KEYS[1])==0 or redis.call('hexists',KEYS[1],ARGV[2])==1 \
+                then redis.call('hincrby',KEYS[1],ARGV[2],1) redis.call('pexpire',KEYS[1],ARGV[1]) \
+                return nil end return redis.call('pttl',KEYS[1])";
+    let mut bench = Bench::new(&REDIS_7_0);
+    let take = |owner: &str| format!("EVAL \"{lock}\" 1 lock 30000 {owner}");
+    bench.goes(&[
+        (&take("one:1"), "$-1"),
+        (&take("one:1"), "$-1"),
+        (&take("two:1"), ":30000"),
+        ("HGETALL lock", "*2\r\n$5\r\none:1\r\n$1\r\n2"),
+        ("EVAL \"return redis.pcall('get', 'lock')\" 0", WRONG),
+    ]);
+}
+
+#[test]
+fn hashes_and_lists_survive_a_restart_and_reach_a_replica() {
+    let mut bench = Bench::new(&REDIS_7_0);
+    bench.server = Server::new(Master::new(Persistence::Always.into(), [1; 20], 0), &REDIS_7_0);
+    bench.server.begin_stream();
+    for line in ["HSET h a 1", "HSET h b 2", "RPUSH l a b", "LPOP l", "RPUSH gone a", "LPOP gone"] {
+        bench.ask(line);
+    }
+    let kept = bench.server.databases().clone();
+    let mut replica = Master::new(Persistence::None.into(), [2; 20], 0);
+    replica.follow(&bench.server, 0, bench.server.stream().len());
+    assert_eq!(replica.databases(), &kept);
+    bench.server.kill();
+    bench.server.restart([3; 20], 1, drop, |_, _, _| {});
+    assert_eq!(bench.server.databases(), &kept);
+    assert_eq!(kept.first().len(), 2);
+    let list = kept.first().stored(b"l").map(|entry| &entry.value);
+    assert!(matches!(list, Some(Content::List(list)) if list.len() == 1));
+}
