@@ -16,6 +16,7 @@ mod scripts;
 mod talk;
 mod tracking;
 mod verdicts;
+mod waiting;
 
 use std::path::PathBuf;
 

@@ -2,6 +2,7 @@
 //! command.
 
 mod admin;
+mod blocking;
 mod call;
 mod channels;
 mod client;
@@ -66,6 +67,8 @@ enum Keys {
     FirstTwo,
     /// All arguments.
     All,
+    /// All arguments but the last.
+    AllButLast,
     /// Every other argument.
     EveryOther,
     /// As many as the second argument says, following it.
@@ -113,6 +116,9 @@ const READ: u16 = 1_024;
 const MAY_REPLICATE: u16 = 2_048;
 /// Allowed on a connection of protocol version 2 that is subscribed to something.
 const SUBSCRIBER: u16 = 4_096;
+/// Replies before it publishes its keyspace events: a connection that hears its own gets them behind
+/// the reply.
+const REPLIES_FIRST: u16 = 8_192;
 
 impl Keys {
     /// Returns the keys of a request.
@@ -124,6 +130,7 @@ impl Keys {
             Self::Second => Box::new(arguments.skip(1).take(1)),
             Self::FirstTwo => Box::new(arguments.take(2)),
             Self::All => Box::new(arguments),
+            Self::AllButLast => Box::new(arguments.take(words.len().saturating_sub(2))),
             Self::EveryOther => Box::new(arguments.step_by(2)),
             Self::Counted => {
                 let count = words.get(2).map_or(0, |word| leading_integer(word));
@@ -144,6 +151,7 @@ impl Keys {
             Self::Second => [2, 2, 1],
             Self::FirstTwo => [1, 2, 1],
             Self::All => [1, -1, 1],
+            Self::AllButLast => [1, -2, 1],
             Self::EveryOther => [1, -1, 2],
         }
     }
@@ -209,6 +217,7 @@ impl Server {
 static SORTED: LazyLock<Vec<&'static Spec>> = LazyLock::new(|| {
     let tables = [
         admin::COMMANDS,
+        blocking::COMMANDS,
         channels::COMMANDS,
         client::COMMANDS,
         connection::COMMANDS,

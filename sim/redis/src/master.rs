@@ -4,14 +4,16 @@ mod ends;
 mod listeners;
 mod role;
 
+use crate::blocked::Blocked;
 use crate::events::Events;
 use crate::pushes::Pushes;
 use crate::subscribed::Subscribed;
 use crate::tracked::Tracked;
 use crate::watched::Watched;
 use crate::{
-    Change, Command, Databases, Disk, Effect, Ended, Entry, ErrorReply, Executed, Introduction,
-    KeyCommand, KeyEnd, Keyspace, NativeKey, Reply, SmallBytes, Storage, Stream, Writer,
+    Change, Command, Content, Databases, Disk, Effect, Ended, Entry, ErrorReply, Executed,
+    Introduction, KeyCommand, KeyEnd, Keyspace, NativeKey, Reply, SmallBytes, Storage, Stream,
+    Writer,
 };
 
 /// Returns the `run_id` of the `incarnation`-th process that a host starts. It differs for every
@@ -38,6 +40,7 @@ pub struct Master {
     pub(crate) watched: Watched,
     pub(crate) tracked: Tracked,
     pub(crate) subscribed: Subscribed,
+    pub(crate) blocked: Blocked,
     pub(crate) pushes: Pushes,
     /// Keyspace events that are published; a setting, which outlives the process.
     pub(crate) events: Events,
@@ -74,6 +77,7 @@ impl Master {
             watched: Watched::default(),
             tracked: Tracked::default(),
             subscribed: Subscribed::default(),
+            blocked: Blocked::default(),
             pushes: Pushes::default(),
             events: Events::default(),
             is_full: false,
@@ -230,6 +234,13 @@ impl Master {
         if executed.expired.is_some() || executed.effect.change != Change::Nothing {
             self.note(database, key);
         }
+        // A waiting connection gets elements of a new key, or of a list that replaces one.
+        if executed.effect.change == Change::Set
+            && !self.blocked.is_empty()
+            && (executed.effect.before == Writer::Nobody || self.is_list(database, key))
+        {
+            self.blocked.note(database, key);
+        }
         executed
     }
 
@@ -260,6 +271,16 @@ impl Master {
         for (database, before) in [(one, other), (other, one)] {
             watched.swap(database, |key| (found(before, key), found(database, key)));
         }
+        for database in [one, other] {
+            for key in self.blocked.keys(database) {
+                self.blocked.note(database, &key);
+            }
+        }
+    }
+
+    fn is_list(&self, database: u8, key: &[u8]) -> bool {
+        let entry = self.databases.get(database).and_then(|keys| keys.stored(key));
+        entry.is_some_and(|entry| matches!(entry.value, Content::List(_)))
     }
 
     /// Records the current state of `key` on disk, in the replication stream and for WATCH and

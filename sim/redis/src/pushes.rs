@@ -22,8 +22,25 @@ pub(super) enum Message {
     /// A key has changed; `None`: all keys. The connection is the one that tracks keys, even if it
     /// redirects its messages.
     Invalidated(Option<SmallBytes>),
+    /// The reply to a request that has waited.
+    Released {
+        release: Release,
+        /// True if the connection gets no reply.
+        is_silent: bool,
+    },
     /// A message of a channel.
     Published { source: Source, channel: SmallBytes, payload: SmallBytes },
+}
+
+/// End of a wait for an element.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Release {
+    /// The connection got an element of the list under this key.
+    Popped(SmallBytes, SmallBytes),
+    /// The connection got nothing.
+    Nothing,
+    /// The connection got an error.
+    Refused(&'static str),
 }
 
 /// Kind of subscription through which a connection receives a publication.

@@ -4,6 +4,7 @@
 //! clock. Effects on keys are appended to [`Turn::touched`]. The server owns no clock and no
 //! socket.
 
+mod blocking;
 mod clients;
 mod config;
 mod control;
@@ -102,6 +103,14 @@ pub enum Answer {
     Reply(Value),
     /// A reply, after which the server closes the connection.
     LastReply(Value),
+    /// No reply yet: the request waits for an element of a list. The reply comes among
+    /// [`Server::take_pushes`], as the only value there that is not a [`Value::Push`]. After the
+    /// timeout, the transport ends the wait by [`Session::time_out`]. Later requests of the connection
+    /// wait for the reply.
+    Block {
+        /// Longest time to wait, in milliseconds; 0 means no limit.
+        timeout_ms: u64,
+    },
     /// No reply.
     Silence,
     /// `WAIT`: the reply is the number of replicas that have the connection's writes. It is due
@@ -158,6 +167,9 @@ impl Server {
 
     /// Sets whether the server is a replica, which refuses writes.
     pub fn set_replica(&mut self, is_replica: bool) {
+        if is_replica && !self.is_replica() {
+            self.unblock_all();
+        }
         self.master.set_role(is_replica);
     }
 

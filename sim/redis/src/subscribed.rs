@@ -158,7 +158,7 @@ mod tests {
         let count = subscribed.publish(is_shard, channel, b"m", &mut pushes);
         let pushes = pushes.take().into_iter().map(|push| match push.message {
             Message::Published { source, .. } => (push.connection, source),
-            Message::Invalidated(_) => unreachable!("nothing was invalidated"),
+            other => unreachable!("nothing else happened: {other:?}"),
         });
         let pushes: Vec<_> = pushes.collect();
         assert_eq!(pushes.len(), count);

@@ -209,7 +209,7 @@ mod tests {
         pushes
             .map(|push| match push.message {
                 Message::Invalidated(key) => (push.connection, key.map(|key| key.to_vec())),
-                Message::Published { .. } => unreachable!("nothing was published"),
+                other => unreachable!("nothing else happened: {other:?}"),
             })
             .collect()
     }

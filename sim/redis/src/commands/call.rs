@@ -1,6 +1,6 @@
 //! Execution context of one command.
 
-use super::text;
+use super::{REPLIES_FIRST, find, text};
 use crate::integer::parse_integer;
 use crate::refusal::Refusal;
 use crate::resp::Value;
@@ -26,6 +26,8 @@ pub(crate) struct Call<'a> {
 /// Effect of a command besides its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
+    /// The request waits for an element; its reply comes later.
+    Block { timeout_ms: u64 },
     /// The connection is closed.
     Close,
     /// No reply is sent.
@@ -67,8 +69,7 @@ impl<'a> Call<'a> {
         let reply = executed.reply.clone();
         let entry = || self.server.databases().get(database)?.stored(key);
         let is_set = executed.effect.change == Change::Set;
-        let stored =
-            if is_set { entry().and_then(|it| it.value.as_string().cloned()) } else { None };
+        let stored = if is_set { entry().and_then(|it| it.value.as_string().cloned()) } else { None };
         let key = SmallBytes::new(key);
         self.turn.touched.push(Touched { database, key, executed, stored });
         reply
@@ -141,7 +142,10 @@ impl<'a> Call<'a> {
         if own.is_empty() {
             return value;
         }
-        own.push(value);
+        match find(self.name.as_bytes()) {
+            Some(spec) if spec.has(REPLIES_FIRST) => own.insert(0, value),
+            _ => own.push(value),
+        }
         Value::Sequence(own)
     }
 

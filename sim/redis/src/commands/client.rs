@@ -4,12 +4,13 @@ mod filter;
 mod tracking;
 
 use self::filter::Filter;
-use super::call::{count, is};
+use super::call::{count, integer, is};
 use super::connection::check_name;
 use super::{Call, Ending, Keys, LOADING, NO_SCRIPT, Outcome, Refusal, STALE, Spec, text};
 use crate::SmallBytes;
 use crate::integer::parse_integer;
 use crate::profile::Feature;
+use crate::pushes::Release;
 use crate::resp::Value;
 use crate::server::{Hears, Replies, Server};
 
@@ -32,6 +33,7 @@ const SUBCOMMANDS: &[Spec] = &[
     sub("client|setname", 3, set_name),
     sub("client|tracking", -3, tracking::track),
     sub("client|trackinginfo", 2, tracking::info),
+    sub("client|unblock", -3, unblock),
     sub("client|unpause", 2, done),
 ];
 
@@ -108,7 +110,8 @@ fn show_itself(call: &mut Call<'_>) {
 
 fn hears(server: &Server, id: u64) -> Hears {
     let tracking = server.tracked.listener(id);
-    Hears { tracking, subscriptions: server.subscribed.counts(id) }
+    let is_blocked = server.is_blocked(id);
+    Hears { tracking, is_blocked, subscriptions: server.subscribed.counts(id) }
 }
 
 fn line(call: &Call<'_>, id: u64) -> Vec<u8> {
@@ -181,6 +184,23 @@ fn list(call: &mut Call<'_>) -> Outcome {
     };
     let lines = ids.filter(wanted).flat_map(|id| line(call, id));
     Ok(Value::text(lines.collect::<Vec<u8>>()))
+}
+
+/// Ends the wait of another connection.
+fn unblock(call: &mut Call<'_>) -> Outcome {
+    let release = match call.words[3..] {
+        [how] if is(how, "ERROR") => {
+            Release::Refused("UNBLOCKED client unblocked via CLIENT UNBLOCK")
+        }
+        [how] if !is(how, "TIMEOUT") => {
+            return Err(Refusal::new("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"));
+        }
+        [] | [_] => Release::Nothing,
+        _ => return Err(text::subcommand_arity("client", call.words[1])),
+    };
+    let id = u64::try_from(integer(call.words[2])?);
+    let was_blocked = id.is_ok_and(|id| call.server.unblock(id, release));
+    Ok(Value::Integer(i64::from(was_blocked)))
 }
 
 fn kill(call: &mut Call<'_>) -> Outcome {

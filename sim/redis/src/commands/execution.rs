@@ -37,12 +37,14 @@ impl Session {
         if core::mem::take(&mut self.unwatches) {
             self.unwatch(server);
         }
-        let (replies, wall_ns) = (self.replies, turn.wall_ns);
+        let Turn { wall_ns, writer, touched } = turn;
+        let replies = self.replies;
         if replies == Replies::SkipNext {
             self.replies = Replies::On;
         }
         let (name, is_inner) = ("", false);
         server.begin_request(self.id);
+        let turn = Turn { wall_ns, writer, touched: &mut *touched };
         let mut call = Call { server, session: self, words, turn, name, is_inner, ending: None };
         let mut value = perform(&mut call);
         // Replies that are messages are sent in every mode.
@@ -54,9 +56,13 @@ impl Session {
         let known = if name.is_empty() { None } else { Some(name) };
         self.be_known(server, known, wall_ns);
         server.end_request(self.id);
+        self.serve_waiters(server, words, Turn { wall_ns, writer, touched });
         self.end_caching(server, words);
         if ending == Some(Ending::Close) {
             server.close(self.id);
+        }
+        if replies != Replies::On {
+            server.blocked.silence(self.id);
         }
         // `CLIENT REPLY ON` is answered even if its reply was to be skipped.
         let turns_on = name == "client|reply" && value == Value::ok();
@@ -68,10 +74,19 @@ impl Session {
             Some(Ending::Close) => Answer::LastReply(value),
             None if is_sent => Answer::Reply(value),
             Some(Ending::Silence) => Answer::Silence,
+            Some(Ending::Block { timeout_ms }) => Answer::Block { timeout_ms },
             Some(Ending::Wait { replicas, timeout_ms }) => Answer::Wait { replicas, timeout_ms },
             None if self.replies == Replies::Off => Answer::Silence,
             None if replies == Replies::SkipNext && !turns_on => Answer::Silence,
             None => Answer::Reply(value),
+        }
+    }
+
+    /// Gives the elements that the request has added to lists to the connections that wait for them.
+    fn serve_waiters(&mut self, server: &mut Server, words: &[&[u8]], turn: Turn<'_>) {
+        if server.blocked.has_ready() {
+            let (session, name, is_inner) = (self, "", true);
+            Call { server, session, words, turn, name, is_inner, ending: None }.serve_waiters();
         }
     }
 

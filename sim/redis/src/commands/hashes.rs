@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::call::{count, integer};
-use super::{Call, DENY_OOM, Keys, Outcome, READ, Refusal, Spec, WRITE};
+use super::{Call, DENY_OOM, Keys, Outcome, READ, REPLIES_FIRST, Refusal, Spec, WRITE};
 use crate::resp::Value;
 use crate::{Content, ErrorReply, Fields, HashCommand, KeyCommand, SmallBytes};
 
-const ADD: u16 = WRITE | DENY_OOM;
+const ADD: u16 = WRITE | DENY_OOM | REPLIES_FIRST;
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::new("hdel", -3, WRITE, Keys::First, delete),

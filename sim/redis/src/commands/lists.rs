@@ -4,24 +4,25 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::call::{count, integer};
-use super::{Call, DENY_OOM, Keys, Outcome, READ, Refusal, Spec, WRITE};
+use super::{Call, DENY_OOM, Keys, Outcome, READ, REPLIES_FIRST, Refusal, Spec, WRITE};
 use crate::keyspace::{part, place};
 use crate::resp::Value;
 use crate::{Content, ErrorReply, KeyCommand, ListCommand, ListEnd, SmallBytes};
 
-const ADD: u16 = WRITE | DENY_OOM;
+const ADD: u16 = WRITE | DENY_OOM | REPLIES_FIRST;
+const POP: u16 = WRITE | REPLIES_FIRST;
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::new("lindex", 3, READ, Keys::First, element),
     Spec::new("llen", 2, READ, Keys::First, length),
-    Spec::new("lpop", -2, WRITE, Keys::First, |call| pop(call, ListEnd::Head)),
+    Spec::new("lpop", -2, POP, Keys::First, |call| pop(call, ListEnd::Head)),
     Spec::new("lpush", -3, ADD, Keys::First, |call| push(call, ListEnd::Head, false)),
     Spec::new("lpushx", -3, ADD, Keys::First, |call| push(call, ListEnd::Head, true)),
     Spec::new("lrange", 4, READ, Keys::First, elements),
     Spec::new("lrem", 4, WRITE, Keys::First, remove),
     Spec::new("lset", 4, ADD, Keys::First, set),
     Spec::new("ltrim", 4, WRITE, Keys::First, trim),
-    Spec::new("rpop", -2, WRITE, Keys::First, |call| pop(call, ListEnd::Tail)),
+    Spec::new("rpop", -2, POP, Keys::First, |call| pop(call, ListEnd::Tail)),
     Spec::new("rpush", -3, ADD, Keys::First, |call| push(call, ListEnd::Tail, false)),
     Spec::new("rpushx", -3, ADD, Keys::First, |call| push(call, ListEnd::Tail, true)),
 ];

@@ -1,5 +1,6 @@
 //! Requests and the exact bytes of their replies.
 
+mod blocking;
 mod channels;
 mod events;
 mod introspection;
@@ -55,6 +56,9 @@ impl Bench {
                 value.encode(session.protocol(), &mut out);
             }
             Answer::Silence => {}
+            Answer::Block { timeout_ms } => {
+                out.extend_from_slice(format!("blocks {timeout_ms}\r\n").as_bytes());
+            }
             Answer::Wait { .. } => out.extend_from_slice(b"waits\r\n"),
         }
         out

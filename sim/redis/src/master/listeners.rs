@@ -34,6 +34,7 @@ impl Master {
     pub(crate) fn close(&mut self, connection: u64) {
         self.tracked.close(connection);
         self.subscribed.close(connection);
+        self.blocked.end(connection);
         self.pushes.close(connection);
     }
 
@@ -41,6 +42,7 @@ impl Master {
     pub(super) fn forget_listeners(&mut self) {
         self.tracked.clear();
         self.subscribed.clear();
+        self.blocked.clear();
         self.pushes.clear();
     }
 }

@@ -73,12 +73,16 @@ impl Value {
         Self::Simple(word.into())
     }
 
-    /// Returns the last of several replies to one request: what a command returned, behind the
+    /// Returns the last of several replies to one request: what a command returned, next to the
     /// messages that it sent to its own connection.
     #[must_use]
     pub fn last(&self) -> &Self {
         match self {
-            Self::Sequence(values) => values.last().map_or(self, Self::last),
+            Self::Sequence(values) => {
+                let is_reply = |value: &&Self| !matches!(value, Self::Push(_));
+                let reply = values.iter().rfind(is_reply).or(values.last());
+                reply.map_or(self, Self::last)
+            }
             _ => self,
         }
     }

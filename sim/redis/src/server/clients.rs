@@ -38,11 +38,13 @@ pub(crate) struct Client {
     pub(crate) seen_ns: Option<(u64, u64)>,
 }
 
-/// The pushes that a connection wants.
+/// The pushes that a connection wants, and whether it waits for one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Hears {
     /// How the connection tracks keys, if it does.
     pub(crate) tracking: Option<Listener>,
+    /// True if a request of the connection waits.
+    pub(crate) is_blocked: bool,
     /// Numbers of channels, patterns and shard channels.
     pub(crate) subscriptions: [usize; 3],
 }
@@ -95,6 +97,11 @@ impl Clients {
         self.killed.remove(&id);
     }
 
+    /// Has the transport close a connection once it has sent its replies.
+    pub(super) fn close_later(&mut self, id: u64) {
+        self.killed.insert(id);
+    }
+
     pub(crate) fn kill(&mut self, id: u64) {
         self.clients.remove(&id);
         self.killed.insert(id);
@@ -119,6 +126,7 @@ impl Client {
         let flags = [
             (hears.is_subscribed(), 'P'),
             (self.queued.is_some(), 'x'),
+            (hears.is_blocked, 'b'),
             (hears.tracking.is_some(), 't'),
             (hears.tracking.is_some_and(|it| it.is_broken), 'R'),
         ];

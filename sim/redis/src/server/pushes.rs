@@ -1,6 +1,7 @@
 //! Messages to connections that did not request them.
 
 use super::Server;
+use super::blocking::released;
 use crate::profile::Feature;
 use crate::pushes::{Message, Push, Source};
 use crate::resp::{Protocol, Value};
@@ -26,6 +27,9 @@ impl Server {
         let key = match push.message {
             Message::Published { source, channel, payload } => {
                 return Some((push.connection, publication(source, channel, payload)));
+            }
+            Message::Released { release, is_silent } => {
+                return Some((push.connection, released(release, is_silent)));
             }
             Message::Invalidated(key) => key,
         };
@@ -72,7 +76,7 @@ impl Server {
         pushes.take_some(|push| {
             let listener = match push.message {
                 Message::Invalidated(_) => tracked.listener(push.connection),
-                Message::Published { .. } => None,
+                Message::Published { .. } | Message::Released { .. } => None,
             };
             let target = listener.and_then(|listener| listener.redirect);
             target.unwrap_or(push.connection) == connection

@@ -124,6 +124,9 @@ impl<'a> Pair<'a> {
         for _ in 0..STEPS {
             compared += self.step(dice)?;
         }
+        for at in 0..CONNECTIONS {
+            self.unblock(at)?;
+        }
         // A message that the real server alone has sent stands in front of the answer.
         for at in 0..CONNECTIONS {
             self.exchange(at, &[Form::Array(vec![Word::text("PING")])])?;
@@ -135,12 +138,23 @@ impl<'a> Pair<'a> {
     /// of requests.
     fn step(&mut self, dice: &mut Dice) -> Result<u64, String> {
         let mut at = dice.below(CONNECTIONS);
-        let forms: Vec<_> = (0..1 + dice.below(4))
+        if self.simulated.is_blocked(at) {
+            let free = (0..CONNECTIONS).find(|&at| !self.simulated.is_blocked(at));
+            match free.filter(|_| !dice.once_in(6)) {
+                Some(free) => at = free,
+                None => return self.unblock(at).map(|()| 1),
+            }
+        }
+        let mut forms: Vec<_> = (0..1 + dice.below(4))
             .map(|_| {
                 let form = requests::draw(dice);
                 requests::with_id(form, self.ids[dice.below(CONNECTIONS)])
             })
             .collect();
+        // The requests behind one that waits would wait, too.
+        if let Some(waits) = forms.iter().position(requests::waits) {
+            forms.truncate(waits + 1);
+        }
         let alone = forms.iter().position(requests::is_alone);
         let forms = match alone {
             Some(alone) => vec![forms[alone].clone()],
@@ -159,6 +173,15 @@ impl<'a> Pair<'a> {
         Ok(forms.len() as u64)
     }
 
+    /// Ends the wait of connection `at` on behalf of the operator.
+    fn unblock(&mut self, at: usize) -> Result<(), String> {
+        if !self.simulated.is_blocked(at) {
+            return Ok(());
+        }
+        let words = ["CLIENT", "UNBLOCK", &self.ids[at].to_string()].map(Word::text);
+        self.exchange(CONNECTIONS, &[Form::Array(words.to_vec())])
+    }
+
     fn exchange(&mut self, at: usize, forms: &[Form]) -> Result<(), String> {
         for form in forms {
             self.told.push_back(format!("{at} {}", form.told()));
@@ -167,7 +190,10 @@ impl<'a> Pair<'a> {
             self.told.pop_front();
         }
         let sent: Vec<u8> = forms.iter().flat_map(|form| form.encode(0)).collect();
-        let replies = self.simulated.ask(at, &sent, self.wall_us);
+        let mut replies = self.simulated.ask(at, &sent, self.wall_us);
+        if forms.last().is_some_and(requests::waits_shortly) {
+            replies.extend(self.simulated.time_out(at));
+        }
         self.connections[at].send(&sent).map_err(|error| error.to_string())?;
         for place in 0..self.connections.len() {
             let mut expected = if place == at { replies.clone() } else { Vec::new() };

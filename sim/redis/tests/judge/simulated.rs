@@ -113,6 +113,23 @@ impl Simulated {
         answers
     }
 
+    /// Returns true if a request of connection `at` waits for an element of a list.
+    pub(crate) fn is_blocked(&self, at: usize) -> bool {
+        let state = &self.states[0];
+        state.sessions[at].as_ref().is_some_and(|it| state.server.is_blocked(it.id()))
+    }
+
+    /// Returns the reply to the request of connection `at` that waits, after its timeout.
+    pub(crate) fn time_out(&mut self, at: usize) -> Vec<u8> {
+        let State { server, sessions, .. } = &mut self.states[0];
+        let mut out = Vec::new();
+        if let Some(session) = &sessions[at] {
+            let value = session.time_out(server);
+            value.iter().for_each(|value| value.encode(session.protocol(), &mut out));
+        }
+        out
+    }
+
     /// Takes the pushes to connection `at` since its last reply.
     pub(crate) fn take_pushed(&mut self, at: usize) -> Vec<u8> {
         std::mem::take(&mut self.states[0].pushed[at])
@@ -276,7 +293,7 @@ impl State {
                 value.encode(protocol, &mut out);
                 self.close(at);
             }
-            Answer::Silence => {}
+            Answer::Silence | Answer::Block { .. } => {}
             // There are no replicas, so waiting changes nothing.
             Answer::Wait { .. } => out.extend_from_slice(b":0\r\n"),
         }

@@ -104,7 +104,7 @@ struct Connection<'a> {
     /// True before authentication. Requests are then parsed one at a time, because each may lift
     /// the limits on the next.
     is_unauthenticated: bool,
-    /// The WAIT or WAITAOF that blocks the next request, if any.
+    /// The request that blocks the next one, if any.
     waiting: Option<Waiting>,
     /// False once the client sends no more.
     takes: bool,
@@ -186,7 +186,7 @@ impl<'a> Connection<'a> {
                 continue;
             }
             let unsent = !self.replies.is_empty() || self.socket.is_stuck();
-            // A client that closes during WAIT is not waited for.
+            // A client that closes during WAIT or BLPOP is not waited for.
             let idle = self.arrivals.is_empty() || self.waiting.is_some();
             if !unsent && (!self.stays || (!self.takes && idle)) {
                 return Ok(());
@@ -249,6 +249,11 @@ impl<'a> Connection<'a> {
     }
 
     fn push(&mut self, message: &Value) {
+        // The reply to a request that has waited comes this way, too.
+        let is_reply = !matches!(message, Value::Push(_));
+        if is_reply && self.waiting.is_some_and(Waiting::is_for_element) {
+            self.waiting = None;
+        }
         if self.replies.len() > PUSHED_BYTES_MAX {
             self.resets = true;
         } else {
@@ -285,7 +290,8 @@ impl<'a> Connection<'a> {
         let arrival = arrival.map(|it| it.due_ns);
         let arrival = arrival.filter(|_| self.replies.len() <= REPLIES_BYTES_MAX);
         let reply = self.replies.next_due_ns().filter(|_| !self.link.replies_held);
-        let waiting = self.waiting.map(|it| it.until_ns);
+        let waiting = self.waiting.filter(|it| !it.is_for_element() || self.may_time_out());
+        let waiting = waiting.map(|it| it.until_ns);
         [arrival, reply, waiting].into_iter().flatten().min()
     }
 

@@ -22,7 +22,7 @@ fn every_word_of_the_table_is_read() {
     }
 }
 
-/// `WAIT` may stand in a script on some servers; `PING` is not said to be allowed while a server
+/// `WAIT` and `BLPOP` may stand in a script on some servers; `PING` is not said to be allowed while a server
 /// loads; the transaction's own commands say themselves that they do not nest.
 #[test]
 fn the_facts_of_a_command_are_true() {
@@ -40,7 +40,7 @@ fn the_facts_of_a_command_are_true() {
         ] {
             let is_exempt = match spec.name {
                 "multi" | "watch" => flag == NO_MULTI,
-                "wait" | "waitaof" => flag == NO_SCRIPT,
+                "blpop" | "brpop" | "wait" | "waitaof" => flag == NO_SCRIPT,
                 _ => false,
             };
             let says = facts.flags().any(|it| it == name);

@@ -19,8 +19,12 @@ const CHANNELS: [&str; 7] = [
 const PATTERNS: [&str; 7] =
     ["wake:*", "wake:[ab]", "*", "nothing?", "__key*__:*", "__keyspace@?__:a", "wake:a"];
 const KEYS: [&str; 3] = ["a", "b", "c"];
+const LISTS: [&str; 3] = ["l", "m", "n"];
 
-const KINDS: [(usize, Make); 21] = [
+/// A timeout that passes within a step, in seconds.
+const SHORT: &str = "0.002";
+
+const KINDS: [(usize, Make); 24] = [
     (14, |dice| several(dice, "SUBSCRIBE", &CHANNELS)),
     (8, |dice| several(dice, "PSUBSCRIBE", &PATTERNS)),
     (6, |dice| several(dice, "SSUBSCRIBE", &CHANNELS)),
@@ -37,6 +41,9 @@ const KINDS: [(usize, Make); 21] = [
     (2, |dice| one(dice, "DISCARD")),
     (10, script),
     (30, keyed),
+    (50, listed),
+    (16, waiting),
+    (6, hashed),
     (8, settings),
     (14, operator),
     (3, rights),
@@ -207,6 +214,67 @@ fn keyed(dice: &mut Dice) -> Vec<Word> {
         _ => &["GET", other],
     };
     phrase(dice, words)
+}
+
+/// Draws a request about lists for which connections wait.
+fn listed(dice: &mut Dice) -> Vec<Word> {
+    let (list, other) = (dice.pick(&LISTS), dice.pick(&LISTS));
+    let words: &[&str] = match dice.below(22) {
+        0..=3 => &["LPUSH", list, "1", "2"],
+        4..=7 => &["RPUSH", list, "1"],
+        8 => &["RPUSHX", list, "3", "1"],
+        9 => &["LPOP", list],
+        10 => &["RPOP", list, "2"],
+        11 => &["LRANGE", list, "0", "-1"],
+        12 => &["LREM", list, "1", "1"],
+        13 => &["LTRIM", list, "1", "-1"],
+        14 => &["LSET", list, "0", "9"],
+        15 => &["RENAME", list, other],
+        16 => &["COPY", list, other, "REPLACE"],
+        17 => &["DEL", list, other],
+        18 => &["SET", list, "x"],
+        19 => &["EVAL", LISTED, "2", list, other],
+        20 => &["EVAL", GONE, "1", list],
+        _ => &["CLIENT", "UNBLOCK", "{id}", "ERROR"],
+    };
+    phrase(dice, words)
+}
+
+const LISTED: &str = "redis.call('del', KEYS[1], KEYS[2]) redis.call('rpush', KEYS[2], 'x', 'y') \
+                      return redis.call('lpush', KEYS[1], 'z')";
+const GONE: &str = "redis.call('del', KEYS[1]) redis.call('rpush', KEYS[1], 'x') \
+                    redis.call('lpop', KEYS[1]) return redis.pcall('blpop', KEYS[1], 0)";
+
+/// Draws a request that may wait.
+fn waiting(dice: &mut Dice) -> Vec<Word> {
+    let name = dice.pick(&["BLPOP", "BRPOP"]);
+    let mut words = phrase(dice, &[name]);
+    words.extend((0..1 + dice.below(3)).map(|_| Word::text(dice.pick(&LISTS))));
+    words.push(Word::text(dice.pick(&["0", "1000", "0", "1e3", SHORT, "x", "-1"])));
+    words
+}
+
+fn hashed(dice: &mut Dice) -> Vec<Word> {
+    let words: &[&str] = match dice.below(6) {
+        0 => &["HSET", "h", "f", "1", "g", "2"],
+        1 => &["HSETNX", "h", "f", "3"],
+        2 => &["HINCRBY", "h", "f", "2"],
+        3 => &["HDEL", "h", "f"],
+        4 => &["HDEL", "h", "f", "g"],
+        _ => &["HGETALL", "h"],
+    };
+    phrase(dice, words)
+}
+
+/// Returns true for a request that may wait.
+pub(super) fn waits(form: &Form) -> bool {
+    matches!(form.name().0.as_slice(), b"BLPOP" | b"BRPOP")
+}
+
+/// Returns true for a request that waits no longer than a step.
+pub(super) fn waits_shortly(form: &Form) -> bool {
+    let Form::Array(words) = form else { return false };
+    waits(form) && matches!(words.last(), Some(Word::Is(it)) if *it == *SHORT.as_bytes())
 }
 
 fn settings(dice: &mut Dice) -> Vec<Word> {

@@ -7,13 +7,17 @@ use redis_sim::resp::Value;
 use redis_sim::server::{Answer, Server, Touched, Turn};
 
 use super::held::Held;
-use super::waiting::{Kept, Waiting};
+use super::waiting::{Cause, Kept, Waiting};
 use super::{Arrival, Connection};
 use crate::keys::tag_of;
 use crate::serve::executor::{Entrance, begins_with};
 use crate::serve::limits::{BATCH_MAX, REPLIES_BYTES_MAX};
 use crate::serve::meaning;
 use crate::serve::recorder::{Execution, Recorder, Told};
+
+/// Time until a connection looks again whether a script still runs that keeps its timeout back, in
+/// nanoseconds.
+const BUSY_NS: u64 = 5_000_000;
 
 impl Connection<'_> {
     /// Executes the requests that are due.
@@ -23,6 +27,9 @@ impl Connection<'_> {
         if let Some(value) = waiting.and_then(|it| it.answer(node.clock.now_ns(), node.synced())) {
             self.waiting = None;
             self.reply(&value, None);
+        }
+        if waiting.is_some_and(|it| it.is_for_element() && it.until_ns <= node.clock.now_ns()) {
+            self.time_out().await;
         }
         while self.may_execute() {
             match node.executor.enter().await {
@@ -64,6 +71,36 @@ impl Connection<'_> {
     pub(super) fn executes(&self) -> bool {
         let node = self.node;
         self.stays && self.waiting.is_none() && !node.is_stalled() && !node.executor.is_dying()
+    }
+
+    /// Returns true if the node notices that a timeout has passed.
+    pub(super) fn may_time_out(&self) -> bool {
+        !self.node.is_stalled() && !self.node.executor.is_dying()
+    }
+
+    /// Ends the wait for an element of a list, unless the server has ended it already: then its reply
+    /// is on its way.
+    async fn time_out(&mut self) {
+        let node = self.node;
+        if !self.may_time_out() {
+            return;
+        }
+        let until_ns = match node.executor.enter().await {
+            Entrance::Dead => return,
+            Entrance::Busy => node.clock.now_ns() + BUSY_NS,
+            Entrance::Open(server) if server.incarnation() != self.incarnation => return,
+            Entrance::Open(mut server) => {
+                let value = self.session.time_out(&mut server);
+                node.executor.leave(server);
+                if let Some(value) = value {
+                    self.waiting = None;
+                    self.reply(&value, None);
+                    return;
+                }
+                u64::MAX
+            }
+        };
+        self.waiting = Some(Waiting { until_ns, cause: Cause::Element });
     }
 
     /// Removes and returns the next request.
@@ -109,6 +146,11 @@ impl Connection<'_> {
                 self.reply(&value, delivered);
                 self.stays = false;
             }
+            Answer::Block { timeout_ms } => {
+                self.tell(told, &request, None, wall_ns);
+                let until_ns = self.after(timeout_ms);
+                self.waiting = Some(Waiting { until_ns, cause: Cause::Element });
+            }
             Answer::Silence => drop(self.tell(told, &request, None, wall_ns)),
             Answer::Wait { timeout_ms, replicas } => {
                 self.wait(server, &request, (replicas, timeout_ms));
@@ -131,15 +173,20 @@ impl Connection<'_> {
 
     /// Delays the reply to `request`, and the requests after it.
     fn wait(&mut self, server: &Server, request: &[Bytes], (replicas, timeout_ms): (i64, i64)) {
-        let wait_ns = timeout_ms.unsigned_abs().saturating_mul(1_000_000);
-        let until_ns = self.node.clock.now_ns().saturating_add(wait_ns);
-        let until_ns = if timeout_ms == 0 { u64::MAX } else { until_ns };
+        let until_ns = self.after(timeout_ms.unsigned_abs());
         let disk = begins_with(request, b"WAITAOF").then(|| match server.disk().is_sync_due() {
             _ if !server.config().is_on("appendonly") => Kept::Never,
             true => Kept::By(self.node.sync_of_all(server.disk())),
             false => Kept::By(0),
         });
-        self.waiting = Some(Waiting { until_ns, replicas, disk });
+        self.waiting = Some(Waiting { until_ns, cause: Cause::Copies { replicas, disk } });
+    }
+
+    /// Returns the time at which a timeout passes that begins now; 0 means that it never does.
+    fn after(&self, timeout_ms: u64) -> u64 {
+        let wait_ns = timeout_ms.saturating_mul(1_000_000);
+        let until_ns = self.node.clock.now_ns().saturating_add(wait_ns);
+        if timeout_ms == 0 { u64::MAX } else { until_ns }
     }
 
     /// Records the effect of a request on the lock. `value` is the reply, if one is sent. Returns the event to record when the reply is sent.

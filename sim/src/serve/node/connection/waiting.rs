@@ -1,4 +1,4 @@
-//! Requests that wait: `WAIT` and `WAITAOF`.
+//! Requests that wait: `WAIT`, `WAITAOF`, and those that wait for an element of a list.
 
 use redis_sim::resp::Value;
 
@@ -7,10 +7,16 @@ use redis_sim::resp::Value;
 pub(super) struct Waiting {
     /// Latest time of the reply.
     pub(super) until_ns: u64,
-    /// Number of replicas that it waits for; there never are any.
-    pub(super) replicas: i64,
-    /// The sync that WAITAOF waits for; `None` for WAIT.
-    pub(super) disk: Option<Kept>,
+    pub(super) cause: Cause,
+}
+
+/// What a request waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// An element of a list: the server sends the reply, unless the timeout passes first.
+    Element,
+    /// Replicas, of which there never are any, and the sync that WAITAOF waits for; `None` for WAIT.
+    Copies { replicas: i64, disk: Option<Kept> },
 }
 
 /// The sync after which everything written so far is durable.
@@ -23,10 +29,15 @@ pub(super) enum Kept {
 }
 
 impl Waiting {
-    /// Returns the reply, if the timeout has passed, or if the sync is done and no replicas are
-    /// wanted. `synced` is the number of the last completed sync.
+    /// Returns true if the request waits for an element of a list.
+    pub(super) fn is_for_element(self) -> bool {
+        self.cause == Cause::Element
+    }
+
+    /// Returns the reply to WAIT or WAITAOF, if the timeout has passed, or if the sync is done and no
+    /// replicas are wanted. `synced` is the number of the last completed sync.
     pub(super) fn answer(self, now_ns: u64, synced: u64) -> Option<Value> {
-        let Self { until_ns, replicas, disk } = self;
+        let Self { until_ns, cause: Cause::Copies { replicas, disk } } = self else { return None };
         let is_kept = matches!(disk, Some(Kept::By(number)) if number <= synced);
         let is_over = until_ns <= now_ns || (is_kept && replicas <= 0);
         let nobody = Value::Integer(0);
