@@ -1,7 +1,22 @@
-//! Clients that wait for an element of a list.
+//! Clients that wait for an element of a list, and locks that are hashes, as published libraries have
+//! them.
 
+use lock_judge::scenario::Property;
+use redlock_sim::search::Observed;
+
+use crate::leases::{begin, enter};
 use crate::serve;
 use crate::talk::{Talk, await_fault, until};
+use crate::verdicts::{found, violated};
+
+/// As Redisson locks and unlocks.
+const LOCK: &str = "EVAL \"if redis.call('exists',KEYS[1])==0 or \
+    redis.call('hexists',KEYS[1],ARGV[2])==1 then redis.call('hincrby',KEYS[1],ARGV[2],1) \
+    redis.call('pexpire',KEYS[1],ARGV[1]) return nil end return redis.call('pttl',KEYS[1])\" 1 res";
+const UNLOCK: &str = "EVAL \"if redis.call('hexists',KEYS[1],ARGV[3])==0 then return nil end \
+    local counter=redis.call('hincrby',KEYS[1],ARGV[3],-1) if counter>0 then \
+    redis.call('pexpire',KEYS[1],ARGV[2]) return 0 else redis.call('del',KEYS[1]) \
+    redis.call('publish',KEYS[2],ARGV[1]) return 1 end\" 2 res wake:{res} 0 10000";
 
 /// As python-redis-lock releases: those who wait get an element.
 const RELEASE: &str = "EVAL \"if redis.call('get',KEYS[1])~=ARGV[1] then return 1 end \
@@ -58,4 +73,33 @@ fn the_end_of_a_process_ends_waits() {
     let mut other = Talk::to(address);
     assert_eq!(other.ask("RPUSH queue 1"), ":1");
     assert_eq!(other.ask("LPOP queue"), "1");
+}
+
+#[test]
+fn a_lock_in_a_hash_is_judged_by_its_field() {
+    let (fleet, mut observer, mut c1, mut c2) = begin();
+    assert_eq!(c1.ask(&format!("{LOCK} 10000 one:1")), ["$-1"; 5]);
+    let left = c2.ask(&format!("{LOCK} 10000 two:1"));
+    assert!(left.iter().all(|it| it.starts_with(':')), "{left:?}");
+    enter(&mut observer, "c1 one:1");
+    assert_eq!(observer.ask("LEAVE res c1"), "+OK");
+    assert_eq!(c1.ask(&format!("{UNLOCK} one:1")), [":1"; 5]);
+    assert_eq!(c2.ask(&format!("{LOCK} 10000 two:1")), ["$-1"; 5]);
+    enter(&mut observer, "c2 two:1");
+    assert_eq!(observer.ask("LEAVE res c2"), "+OK");
+    assert_eq!(c2.ask(&format!("{UNLOCK} two:1")), [":1"; 5]);
+    let verdict = fleet.finish();
+    for property in [Property::MutualExclusion, Property::OwnerOnly, Property::SoundGrant] {
+        assert_eq!(found(&verdict, property).0, Observed::Holds, "{property:?}");
+    }
+}
+
+#[test]
+fn the_key_of_a_hash_that_another_client_deletes_is_not_its_own() {
+    let (fleet, mut observer, mut c1, mut c2) = begin();
+    assert_eq!(c1.ask(&format!("{LOCK} 10000 one:1")), ["$-1"; 5]);
+    enter(&mut observer, "c1 one:1");
+    c2.ask("DEL res");
+    assert_eq!(observer.ask("LEAVE res c1"), "+OK");
+    assert_eq!(found(&fleet.finish(), Property::OwnerOnly), violated("none"));
 }

@@ -37,7 +37,7 @@ use crate::events::Events;
 use crate::profile::Profile;
 use crate::resp::Value;
 use crate::script::{self, Sha};
-use crate::{Executed, Master, Persistence, SmallBytes, Writer};
+use crate::{Content, Executed, Master, Persistence, SmallBytes, Writer};
 
 /// Estimated memory of an empty server, in bytes.
 const MEMORY_BASE: u64 = 900_000;
@@ -92,8 +92,8 @@ pub struct Touched {
     pub key: SmallBytes,
     /// Outcome of the step.
     pub executed: Executed,
-    /// The value that the step stored; `None` if it stored none.
-    pub stored: Option<SmallBytes>,
+    /// The key's value after a step that changed it; `None` after any other step.
+    pub stored: Option<Content>,
 }
 
 /// The server's response to a request.

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use lock_judge::history::OpKind;
 use redis_sim::script::{Sha, sha_of};
-use redis_sim::{KeyUse, keys_of};
+use redis_sim::{Content, KeyUse, SmallBytes, keys_of};
 
 /// A request about the lock's key.
 #[derive(Debug, PartialEq, Eq)]
@@ -54,6 +54,13 @@ pub(super) fn of<'a>(request: &'a [Bytes], is_key: impl Fn(&[u8]) -> bool) -> Op
     let first = arguments.first()?;
     let value_at = match () {
         () if is(b"SET") || is(b"SETNX") || is(b"GETSET") => Some(1).filter(|_| about(first)),
+        () if is(b"HSET") || is(b"HSETNX") || is(b"HMSET") => {
+            let counts = arguments.get(2).is_some_and(|it| is_number(it));
+            Some(if counts { 1 } else { 2 }).filter(|_| about(first))
+        }
+        () if is(b"HINCRBY") && arguments.get(2).is_some_and(|it| is_number(it)) => {
+            Some(1).filter(|_| about(first))
+        }
         () if is(b"SETEX") || is(b"PSETEX") => Some(2).filter(|_| about(first)),
         () if is(b"MSET") || is(b"MSETNX") => {
             arguments.iter().step_by(2).position(about).map(|pair| 2 * pair + 1)
@@ -97,6 +104,19 @@ pub(super) fn purpose(text: &[u8]) -> OpKind {
     let deletes = calls(b"del") || calls(b"unlink");
     let retimes = calls(b"expire") || calls(b"pexpire");
     if retimes && !deletes { OpKind::Extend } else { OpKind::Release }
+}
+
+/// Returns the part of a key's value that names its owner: a string, or the field of a hash that counts
+/// the owner's entries, or any other value in a hash. `None` for a hash with several fields and for a
+/// list, which may have several owners.
+pub(super) fn owner_in(content: &Content) -> Option<&SmallBytes> {
+    let fields = match content {
+        Content::String(value) => return Some(value),
+        Content::Hash(fields) if fields.len() == 1 => fields,
+        Content::Hash(_) | Content::List(_) => return None,
+    };
+    let (field, value) = fields.iter().next()?;
+    Some(if is_number(value) { field } else { value })
 }
 
 /// Returns the script that a request loads, if any.
@@ -168,7 +188,7 @@ fn token_of<'a>(values: impl Iterator<Item = &'a Bytes> + Clone) -> Option<&'a B
     text.or_else(|| values.reduce(|one, other| if other.len() > one.len() { other } else { one }))
 }
 
-fn is_number(bytes: &Bytes) -> bool {
+fn is_number(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit)
 }
 
@@ -266,6 +286,22 @@ mod tests {
         let load = request("script load text");
         assert_eq!(loaded(&load).unwrap(), "text");
         assert_eq!(loaded(&request("SCRIPT FLUSH")), None);
+    }
+
+    #[test]
+    fn a_hash_is_set_by_the_field_that_counts_or_by_the_value() {
+        for (line, token) in [
+            ("HSETNX res owner abc", "abc"),
+            ("HSET res abc 1", "abc"),
+            ("HINCRBY res abc 1", "abc"),
+        ] {
+            let asked = request(line);
+            let meaning = of(&asked, b"res").unwrap();
+            assert!(meaning.op == Some(OpKind::Set) && meaning.token.unwrap() == token, "{line}");
+        }
+        for line in ["HINCRBY res abc -1", "HDEL res abc", "HSET res"] {
+            assert!(of(&request(line), b"res").is_none_or(|it| it.op == Some(OpKind::Release)));
+        }
     }
 
     #[test]

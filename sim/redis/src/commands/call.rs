@@ -69,7 +69,7 @@ impl<'a> Call<'a> {
         let reply = executed.reply.clone();
         let entry = || self.server.databases().get(database)?.stored(key);
         let is_set = executed.effect.change == Change::Set;
-        let stored = if is_set { entry().and_then(|it| it.value.as_string().cloned()) } else { None };
+        let stored = if is_set { entry().map(|it| it.value.clone()) } else { None };
         let key = SmallBytes::new(key);
         self.turn.touched.push(Touched { database, key, executed, stored });
         reply

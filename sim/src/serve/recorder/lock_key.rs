@@ -1,8 +1,8 @@
 //! The key under which clients keep the lock.
 
 use bytes::Bytes;
-use redis_sim::Change;
 use redis_sim::server::Touched;
+use redis_sim::{Change, Content};
 
 use crate::serve::meaning;
 
@@ -47,8 +47,13 @@ impl LockKey {
         let expires = effect.expires_wall_ms.is_some();
         let shows = match effect.change {
             Change::Set => {
-                let counts = stored.as_ref().is_some_and(|it| is_small_number(it));
-                expires || !counts || **key == *resource.as_bytes()
+                // A list is no lock under another name: it wakes those who wait for the lock.
+                let is_other = stored.as_ref().is_some_and(|it| match it {
+                    Content::String(value) => is_small_number(value),
+                    Content::Hash(_) => false,
+                    Content::List(_) => true,
+                });
+                expires || !is_other || **key == *resource.as_bytes()
             }
             Change::Retimed => expires,
             Change::Deleted | Change::Nothing => false,
@@ -75,7 +80,7 @@ mod tests {
         let effect = Effect { change: Change::Set, expires_wall_ms, ..Effect::default() };
         let executed = Executed { reply: Reply::Ok, expired: None, effect, ended: None };
         let [key, value] = [key, value].map(|it| SmallBytes::new(it.as_bytes()));
-        Touched { database, key, executed, stored: Some(value) }
+        Touched { database, key, executed, stored: Some(value.into()) }
     }
 
     #[test]
@@ -86,6 +91,18 @@ mod tests {
         assert!(!key.learn(&set(7, "fence:res", "token", None), "res"));
         assert!(key.is(7, b"lock:res", "res") && !key.is(7, b"fence:res", "res"));
         assert!(!key.is(0, b"lock:res", "res"), "it is in the database in which it was set");
+    }
+
+    #[test]
+    fn a_list_of_wake_ups_is_not_the_locks_key() {
+        let list = Content::List(std::sync::Arc::new([SmallBytes::new(b"1")].into()));
+        let hash = Content::Hash(std::sync::Arc::default());
+        for (name, stored, is_lock) in
+            [("lock:res", &hash, true), ("signal:res", &list, false), ("res", &list, true)]
+        {
+            let touched = Touched { stored: Some(stored.clone()), ..set(0, name, "", None) };
+            assert_eq!(LockKey::default().learn(&touched, "res"), is_lock, "{name}");
+        }
     }
 
     #[test]

@@ -83,7 +83,8 @@ impl Log {
         touched: &Touched,
         request: &[Bytes],
     ) {
-        let (Writer::Attempt(id), Some(value)) = (attempt, &touched.stored) else { return };
+        let value = touched.stored.as_ref().and_then(meaning::owner_in);
+        let (Writer::Attempt(id), Some(value)) = (attempt, value) else { return };
         let Some(it) = self.uses.get(number_of(id)) else { return };
         let (number, worker) = (number_of(id) as u32, it.worker);
         if self.with_value(value, worker).is_none_or(|newest| newest < number) {
