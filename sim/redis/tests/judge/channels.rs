@@ -45,6 +45,8 @@ struct Pair<'a> {
     wall_us: i64,
     told: VecDeque<String>,
     pushes: u64,
+    /// Lists and hashes are drawn in this round, and no tracking.
+    has_lists: bool,
 }
 
 /// Plays random rounds and fails if there is a difference.
@@ -56,7 +58,7 @@ pub(crate) fn compare(name: &str, program: &str) -> Result<(), Failed> {
     let server = real::Server::start(program)?;
     let (mut compared, mut pushes) = (0, 0);
     for number in only.unwrap_or(0).. {
-        let mut pair = Pair::begin(&server, profile)?;
+        let mut pair = Pair::begin(&server, profile, number % 2 == 0)?;
         let mut dice = Dice::new(seed, (1 << 32) + number);
         compared += pair.round(&mut dice).map_err(|difference| {
             let told: Vec<_> = pair.told.iter().map(String::as_str).collect();
@@ -73,7 +75,11 @@ pub(crate) fn compare(name: &str, program: &str) -> Result<(), Failed> {
 }
 
 impl<'a> Pair<'a> {
-    fn begin(server: &'a real::Server, profile: &'static Profile) -> io::Result<Self> {
+    fn begin(
+        server: &'a real::Server,
+        profile: &'static Profile,
+        has_lists: bool,
+    ) -> io::Result<Self> {
         let mut control = server.connect()?;
         let wall_us = control.time_us()?;
         let simulated = Simulated::new(profile, wall_us as u64 / 1_000);
@@ -86,6 +92,7 @@ impl<'a> Pair<'a> {
             wall_us,
             told,
             pushes: 0,
+            has_lists,
         };
         // The last connection is the operator's.
         (0..=CONNECTIONS).for_each(|at| pair.simulated.open(at, at as u64));
@@ -147,7 +154,7 @@ impl<'a> Pair<'a> {
         }
         let mut forms: Vec<_> = (0..1 + dice.below(4))
             .map(|_| {
-                let form = requests::draw(dice);
+                let form = requests::draw(dice, self.has_lists);
                 requests::with_id(form, self.ids[dice.below(CONNECTIONS)])
             })
             .collect();
