@@ -9,9 +9,9 @@ use crate::settings::Settings;
 
 /// Keeps a lease alive while its holder works: the client extends it whenever about a third of the
 /// TTL has passed, and some 50 ms after a node has answered late, has lost the key, has been given it
-/// again, or is connected again without having granted the lease. The key of such a node does not count until an extension has
-/// succeeded without it. If a node that decided the grant is lost before that, it can be that no
-/// extension succeeds, and the lease ends at its first deadline
+/// again, or is connected again without having granted the lease. The key of such a node does not
+/// count until an extension has succeeded without it. If a node that decided the grant is lost before
+/// that, it can be that no extension succeeds, and the lease ends at its first deadline
 /// ([`Lease::extend`](crate::Lease::extend)).
 ///
 /// A limit is required: without one, a hung holder would block all others for ever (counterexample E8).

@@ -203,7 +203,7 @@ impl Listening {
 
     /// Looks at more nodes if the use listens to too few of them to sleep on.
     fn seek(&mut self, now: BootInstant) {
-        // The look that was put off leads to all others.
+        // A look that was put off comes first, and leads here again.
         if !self.is_contended || self.put_off.is_some() {
             return;
         }

@@ -16,14 +16,20 @@ const WAIT_MS: u64 = 60_000;
 const WINDOW: Duration = Duration::from_millis(5);
 
 fn config(world: &World) -> LockConfig {
-    LockConfig { limit: Limit::Until(world.now.after(ms(WAIT_MS))), ..lock_config(5) }
+    let limit = Limit::Until(world.now.after(ms(WAIT_MS)));
+    LockConfig { limit, ..lock_config(world.nodes.len()) }
 }
 
 /// A world of five nodes whose key another client holds for `ttl_ms`, and a use that begins its
 /// first attempt.
 fn taken_for(ttl_ms: u64) -> (World, LockId) {
-    let mut world = World::warm(5);
-    (0..5).for_each(|index| world.change(index, Some((9, ttl_ms))));
+    taken_on(5, ttl_ms)
+}
+
+/// The same with this number of nodes.
+fn taken_on(nodes: usize, ttl_ms: u64) -> (World, LockId) {
+    let mut world = World::warm(nodes);
+    (0..nodes).for_each(|index| world.change(index, Some((9, ttl_ms))));
     let config = config(&world);
     let lock = world.acquire(config, 1);
     (world, lock)

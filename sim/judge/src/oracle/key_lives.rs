@@ -63,11 +63,10 @@ impl Facts {
         end: (KeyEnd, Writer),
         expires_wall_ms: u64,
     ) {
-        let Some(attempt) = self.leases.get(id) else { return };
-        let ended_local_ns = self.lease_clock(id, attempt);
+        let Some(attempt) = self.leases.get(id).copied() else { return };
+        let ended_local_ns = self.lease_clock(id, &attempt);
         let (host, wall_ns) = (self.master(node), self.node_wall_ns(node));
         let now_ns = self.now_ns;
-        let attempt = *attempt;
         let Some(key) = self.leases.key_mut(id, node) else { return };
         key.gone_ns = now_ns;
         let outlives = attempt.ttl_ns != u64::MAX && key.outlives(&attempt, (now_ns, wall_ns));

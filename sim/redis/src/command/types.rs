@@ -43,7 +43,7 @@ pub enum ListCommand<'a> {
     Push {
         /// End at which elements are added, one after the other.
         end: ListEnd,
-        /// Elements.
+        /// Elements to add, in this order.
         values: &'a [&'a [u8]],
         /// Adds nothing if the key does not exist.
         to_existing: bool,

@@ -173,7 +173,10 @@ proptest! {
             prop_assert_eq!(ask(&mut keys, key, &asked, wall_ms, writer), expected, "{:?}", asked);
             let stored: Vec<_> = keys
                 .iter()
-                .map(|(key, it)| (key[0], (it.value.as_string().expect("a string").to_vec(), it.expires_wall_ms, it.writer)))
+                .map(|(key, it)| {
+                    let value = it.value.as_string().expect("a string").to_vec();
+                    (key[0], (value, it.expires_wall_ms, it.writer))
+                })
                 .collect();
             let expected: Vec<_> = model
                 .0

@@ -3,13 +3,13 @@
 use core::time::Duration;
 
 use super::{
-    WAIT_MS, WINDOW, asleep_for, config, is_due, looks, registered, release, sound_asleep,
-    taken_for,
+    WINDOW, asleep_for, config, is_due, looks, registered, release, sound_asleep, taken_for,
+    taken_on,
 };
 use crate::command::{LockId, Op, Reply};
-use crate::lock::{Limit, LockConfig};
+use crate::lock::LockConfig;
 use crate::retry::RetryDelay;
-use crate::testing::{World, lock_config, ms};
+use crate::testing::{World, ms};
 use crate::validity::Drift;
 
 /// Lets all nodes answer and a millisecond pass, and begins the attempt that is due then; returns true
@@ -117,10 +117,7 @@ fn a_lost_connection_is_replaced_and_used_again_later() {
 #[test]
 fn a_node_that_was_away_hides_no_change_on_another_node() {
     for nodes in [2, 4] {
-        let mut world = World::warm(nodes);
-        (0..nodes).for_each(|index| world.change(index, Some((9, 30_000))));
-        let limit = Limit::Until(world.now.after(ms(WAIT_MS)));
-        world.acquire(LockConfig { limit, ..lock_config(nodes) }, 1);
+        let (mut world, _) = taken_on(nodes, 30_000);
         world.pass_answering(ms(30));
         // The use listens to other nodes from now on, and remembers keys of these.
         for index in registered(&world) {
@@ -280,10 +277,7 @@ fn pushes_without_a_change_are_looked_into_ever_more_rarely() {
 #[test]
 fn pushes_without_a_change_hide_no_change_on_another_node() {
     for [storm, silent] in [[0, 1], [1, 0]] {
-        let mut world = World::warm(2);
-        (0..2).for_each(|index| world.change(index, Some((9, 30_000))));
-        let limit = Limit::Until(world.now.after(ms(WAIT_MS)));
-        world.acquire(LockConfig { limit, ..lock_config(2) }, 1);
+        let (mut world, _) = taken_on(2, 30_000);
         let pushes = |world: &mut World, times: usize| {
             for _ in 0..times {
                 world.push(storm);
@@ -359,10 +353,7 @@ fn nodes_that_are_always_too_slow_are_not_polled() {
 
 #[test]
 fn nodes_that_answer_looks_too_late_in_turn_are_not_polled() {
-    let mut world = World::warm(2);
-    (0..2).for_each(|index| world.change(index, Some((9, 30_000))));
-    let limit = Limit::Until(world.now.after(ms(WAIT_MS)));
-    world.acquire(LockConfig { limit, ..lock_config(2) }, 1);
+    let (mut world, _) = taken_on(2, 30_000);
     // Both refuse the SET, and from then on answer after the node timeout.
     (0..2).for_each(|index| world.answer(index));
     let mut owed_ms = [0; 2];

@@ -10,7 +10,7 @@ pub(super) struct Waiting {
     pub(super) cause: Cause,
 }
 
-/// What a request waits for.
+/// Event that ends the wait of a request before its timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
     /// An element of a list: the server sends the reply, unless the timeout passes first.
