@@ -1,5 +1,9 @@
 //! Commands on one key of a type other than string.
 
+use std::collections::VecDeque;
+
+use crate::SmallBytes;
+
 /// A command on a hash. It replies with an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HashCommand<'a> {
@@ -78,4 +82,14 @@ pub enum ListEnd {
     Head,
     /// Behind the last element.
     Tail,
+}
+
+impl ListEnd {
+    /// Returns the element at this end.
+    pub(crate) fn element(self, list: &VecDeque<SmallBytes>) -> Option<&SmallBytes> {
+        match self {
+            Self::Head => list.front(),
+            Self::Tail => list.back(),
+        }
+    }
 }

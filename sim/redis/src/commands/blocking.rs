@@ -91,9 +91,8 @@ impl Call<'_> {
             return false;
         }
         let stored = self.server.databases().get(database).and_then(|keys| keys.stored(key));
-        let element = stored.and_then(|entry| match (&entry.value, end) {
-            (Content::List(list), ListEnd::Head) => list.front().cloned(),
-            (Content::List(list), ListEnd::Tail) => list.back().cloned(),
+        let element = stored.and_then(|entry| match &entry.value {
+            Content::List(list) => end.element(list).cloned(),
             _ => None,
         });
         let Some(element) = element else { return false };

@@ -47,10 +47,7 @@ pub(super) fn pop_one(
     end: ListEnd,
 ) -> Result<Option<SmallBytes>, Refusal> {
     let list = list(call, key)?;
-    let element = list.as_ref().and_then(|list| match end {
-        ListEnd::Head => list.front(),
-        ListEnd::Tail => list.back(),
-    });
+    let element = list.as_ref().and_then(|list| end.element(list));
     let Some(element) = element.cloned() else { return Ok(None) };
     drop(list);
     call.on(key, KeyCommand::List(ListCommand::Pop { end, count: 1 }));
