@@ -256,6 +256,9 @@ impl Lock {
             return None;
         }
         self.set_settled(node);
+        if self.votes[node.get()] == Vote::Refused {
+            self.set_again_soon(now);
+        }
         self.count_young_soon(now);
         self.look_for_loss()
     }

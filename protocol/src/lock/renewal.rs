@@ -7,6 +7,7 @@
 
 use core::time::Duration;
 
+use super::attempt::Vote;
 use super::{Lock, LockOutcome};
 use crate::canonical::Encoder;
 use crate::quorum::NodeIndex;
@@ -145,8 +146,8 @@ impl Lock {
         self.renewal.turn = now.after(PAUSE_BETWEEN_LEASES * ahead);
     }
 
-    /// Brings the next round forward if a read has shown that a node has lost its key: the round sets
-    /// it again.
+    /// Brings the next round forward, which sets a key again: a read has shown that a node has lost it,
+    /// or another attempt's key, which is soon gone, has kept it from being set.
     pub(super) fn set_again_soon(&mut self, now: BootInstant) {
         self.renew_soon(self.renewal.turn.max(now));
     }
@@ -179,7 +180,8 @@ impl Lock {
             // For the case that the round fails; a success sets the next instant itself.
             self.try_again_later(now);
             let longer = (self.renewal.pause * 2).min(self.config.ttl / PERIOD_AFTER_FAILURE);
-            let is_whole = self.young().is_empty() && self.watching.lacks().is_empty();
+            let missing = self.watching.lacks().union(self.voting(Vote::Refused));
+            let is_whole = self.young().union(missing).is_empty();
             self.renewal.pause = if is_whole { FIRST_PAUSE } else { longer };
             return self.begin_round(ttl, now);
         }

@@ -20,6 +20,7 @@ mod fenced_order;
 mod flushes;
 mod ground;
 mod joined;
+mod kept_alive;
 mod key_lives;
 mod key_losses;
 mod keys;

@@ -122,6 +122,21 @@ fn a_key_that_is_set_again_soon_counts() {
 }
 
 #[test]
+fn a_key_that_another_attempts_key_kept_from_being_set_is_soon_set_again() {
+    let (mut world, lock) = kept(ms(600_000));
+    world.nodes[2].key = Some(token(9));
+    live(&mut world, ms(1_000));
+    let refused = rounds(&world).len();
+    assert!((3..=4).contains(&refused), "{:?}", rounds(&world));
+    live(&mut world, ms(9_000));
+    assert!(rounds(&world).len() < refused + 12, "{:?}", rounds(&world));
+    world.nodes[2].key = None;
+    live(&mut world, ms(2_000));
+    live_among(&mut world, ms(8_000), &[1, 2]);
+    assert!(world.client.check(lock, ms(5_000), world.now).is_ok());
+}
+
+#[test]
 fn rounds_become_rare_again_if_a_node_loses_its_key_again_and_again() {
     let (mut world, _) = kept(ms(600_000));
     for _ in 0..10_000 {

@@ -16,7 +16,9 @@
 //! - A lease that was reported as lost stays lost: neither an extension nor a check revives it.
 //! - A lease that its client keeps alive is not over two TTLs or more before its limit, if for the last
 //!   half of its TTL the process has been running and could reach a majority, all of them nodes that
-//!   counted for the lease last and have had the key since the grant.
+//!   count for the lease.
+//! - A key that such a lease has lost on a node that can take it is set again within the time of a
+//!   notice and of a round, if no SET to the node may be late.
 //!
 //! Judged are clients of this project alone; the bound on the notice of a loss holds only for those that
 //! hear pushes. A node counts as one that the client can reach only if its first host is still its
@@ -24,13 +26,15 @@
 //! ([`Setting::silent`](super::setting::Setting)), and not while the client's connection may be half
 //! open.
 //!
-//! The property is vacuous if no lease was lost or reported as lost before its deadline. A
+//! The property is vacuous if no lease was lost or reported as lost before its deadline, and no key
+//! was set again. A
 //! false report is blamed on the amnesia of nodes that restarted behind a proxy, if the client may have
 //! taken the answer to another command for that to its read; nothing excuses any other violation.
 
 use super::facts::Facts;
 use super::ground::{NEVER, kth_since_ns};
-use super::key_losses::{answers_since_ns, attends_since_ns, has_had, has_kept, lacks_since_ns};
+use super::kept_alive::{is_neglected, missing_since_ns};
+use super::key_losses::{attends_since_ns, has_had, has_kept, lacks_since_ns};
 use super::leases::Attempt;
 use super::verdict::{Blamed, Judgement, Violation};
 use crate::history::{AttemptId, ClientId, LostReason, NodeId};
@@ -90,6 +94,28 @@ impl SoundLoss {
         self.lost.push((id, facts.now_ns));
     }
 
+    /// Judges the SET that is written now to set the key of `id` on `node` again.
+    pub(super) fn sets_again(&mut self, facts: &Facts, id: AttemptId, node: NodeId) {
+        if self.held.contains(&id) {
+            self.found.held();
+            self.judge_key(facts, id, node);
+        }
+    }
+
+    /// Judges for how long nodes have lacked the key of `id` by now.
+    pub(super) fn judge_keys(&mut self, facts: &Facts, id: AttemptId) {
+        if self.held.contains(&id) {
+            facts.setting.members(id.client).iter().for_each(|it| self.judge_key(facts, id, it));
+        }
+    }
+
+    fn judge_key(&mut self, facts: &Facts, id: AttemptId, node: NodeId) {
+        let Some(attempt) = facts.leases.get(id) else { return };
+        if let Some(since_ns) = missing_since_ns(facts, id, attempt, node) {
+            self.late(facts, id, since_ns);
+        }
+    }
+
     /// Records a violation if the lease of `id`, which is alive to its application now, was lost.
     pub(super) fn revived(&mut self, facts: &Facts, id: AttemptId) {
         if let Some(&(_, lost_ns)) = self.lost.iter().find(|(it, _)| *it == id) {
@@ -111,6 +137,7 @@ impl SoundLoss {
     /// Judges the end of the lease of `id`: it was released, or reported as lost.
     pub(super) fn ended(&mut self, facts: &Facts, id: AttemptId) {
         if let Some(place) = self.held.iter().position(|it| *it == id) {
+            self.judge_keys(facts, id);
             self.held.swap_remove(place);
             self.judge_notice(facts, id);
         }
@@ -155,7 +182,7 @@ impl SoundLoss {
         }
     }
 
-    /// Records that the client of `id` has not reported a loss since `from_ns`.
+    /// Records that the client of `id` should have acted on what it could know since `from_ns`.
     fn late(&mut self, facts: &Facts, id: AttemptId, from_ns: u64) {
         self.violated(facts, id, from_ns, Blamed::NONE);
     }
@@ -187,25 +214,6 @@ fn is_wrong(facts: &Facts, id: AttemptId, attempt: &Attempt, reason: LostReason)
             LostReason::KeepAliveFailed => attempt.failed_ns == NEVER,
             _ => false,
         }
-}
-
-/// Returns true if a lease that ends now was to be kept alive for longer, and could have been extended.
-fn is_neglected(facts: &Facts, id: AttemptId, attempt: &Attempt) -> bool {
-    let held_ns = facts.now_ns.saturating_sub(attempt.delivered_ns);
-    let by_clock_ns = held_ns.max(facts.by_clock_of(id.client, held_ns));
-    let ends_ns = by_clock_ns.saturating_add(attempt.ttl_ns.saturating_mul(2));
-    if facts.setting.narrow || ends_ns >= facts.setting.keeps_alive_ns[id.client] {
-        return false;
-    }
-    let could_ns = facts.now_ns.saturating_sub(attempt.ttl_ns / 2);
-    let extends = |node: &NodeId| {
-        attempt.counted.contains(*node)
-            && has_kept(facts, id, attempt, *node)
-            && answers_since_ns(facts, id.client, *node) <= could_ns
-    };
-    let members = facts.setting.members(id.client);
-    attends_since_ns(facts, id.client) <= could_ns
-        && members.iter().filter(extends).count() >= attempt.needed as usize
 }
 
 /// Returns since when the client of `id` could know that no majority can have the key; [`NEVER`] if it

@@ -5,6 +5,7 @@ mod blame;
 mod exposure;
 mod extension;
 mod grants;
+mod kept_alive;
 mod loss;
 mod nonsense;
 mod owners;

@@ -43,6 +43,9 @@ impl OneLock {
         let facts = &mut self.facts;
         facts.connection_written((command, op), id, node);
         self.sound_grant.written(facts, id, (node, op));
+        if op == OpKind::Set {
+            self.sound_loss.sets_again(facts, id, node);
+        }
         let Some(attempt) = facts.leases.ensure(id) else { return };
         attempt.wrote_early |= attempt.began_ns == NEVER;
         if op != OpKind::Set {
@@ -221,6 +224,7 @@ impl OneLock {
             } => {
                 self.facts.extension_settled(attempt, extended);
                 if extended {
+                    self.sound_loss.judge_keys(&self.facts, attempt);
                     self.observe_extension(attempt, counted, deadline_local_ns);
                 }
             }

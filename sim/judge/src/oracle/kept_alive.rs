@@ -1,0 +1,86 @@
+//! What a client owes a lease that it keeps alive: extensions, and the keys that the lease has lost.
+
+use super::facts::Facts;
+use super::ground::{NEVER, kth_since_ns};
+use super::key_losses::{
+    answers_since_ns, attends_since_ns, has_had, has_kept, kept_since_ns, lacks_since_ns,
+};
+use super::leases::Attempt;
+use super::setting::SLACK_NS;
+use crate::history::{AttemptId, NodeId, Writer};
+use crate::ids::PerNode;
+
+/// Longest pause before a round that sets keys again, as a fraction of the TTL.
+const PAUSE: u64 = 10;
+
+/// Returns true if the lease of `id`, which ends now, was to be kept alive for longer, and could have
+/// been extended: for the last half of its TTL, a majority that counts has been able to answer.
+pub(super) fn is_neglected(facts: &Facts, id: AttemptId, attempt: &Attempt) -> bool {
+    let could_ns = facts.now_ns.saturating_sub(attempt.ttl_ns / 2);
+    lasts(facts, id, attempt) && confirms_since_ns(facts, id, attempt) <= could_ns
+}
+
+/// Returns since when `node` has lacked the key of `id` although the client has had the time to set it
+/// again; `None` if it has the key, or the client may not set it, or has not had the time.
+///
+/// The client learns of the loss, waits for the next round, and sets the key when the round succeeds,
+/// unless a SET that was not answered may still be executed (rule 5 of docs/extension.md).
+pub(super) fn missing_since_ns(
+    facts: &Facts,
+    id: AttemptId,
+    attempt: &Attempt,
+    node: NodeId,
+) -> Option<u64> {
+    // After a longer extension by its caller, a lease has no round that would not shorten it.
+    let is_prolonged =
+        attempt.deadline_local_ns > attempt.basis.t1_local_ns.saturating_add(attempt.ttl_ns);
+    if is_prolonged || !facts.setting.hears(id.client) || !lasts(facts, id, attempt) {
+        return None;
+    }
+    let may_be_late = facts.leases.key(id, node).is_some_and(|key| {
+        key.written_ns != NEVER && (key.answered_ns == NEVER || key.answered_ns < key.written_ns)
+    });
+    let since_ns = lacks_since_ns(facts, id, node)
+        .max(facts.keys.free_since_ns(node))
+        .max(confirms_since_ns(facts, id, attempt));
+    let round_ns = attempt.ttl_ns / PAUSE + facts.setting.node_timeout_ns + SLACK_NS;
+    let bound_ns = facts.setting.notice_ns.saturating_add(round_ns);
+    (!may_be_late && since_ns != NEVER && has_had(facts, (id, attempt), since_ns, bound_ns))
+        .then_some(since_ns)
+}
+
+/// Returns true if the client is to keep the lease of `id` alive for two TTLs or more from now.
+fn lasts(facts: &Facts, id: AttemptId, attempt: &Attempt) -> bool {
+    let held_ns = facts.now_ns.saturating_sub(attempt.delivered_ns);
+    let by_clock_ns = held_ns.max(facts.by_clock_of(id.client, held_ns));
+    let ends_ns = by_clock_ns.saturating_add(attempt.ttl_ns.saturating_mul(2));
+    !facts.setting.narrow && ends_ns < facts.setting.keeps_alive_ns[id.client]
+}
+
+/// Returns since when the client of `id` has been running, and so many nodes that count for the lease
+/// have been able to answer that they are a majority; [`NEVER`] if they are not.
+fn confirms_since_ns(facts: &Facts, id: AttemptId, attempt: &Attempt) -> u64 {
+    let mut since_ns = PerNode::filled(NEVER);
+    for node in facts.setting.members(id.client).iter() {
+        since_ns[node] =
+            counts_since_ns(facts, id, attempt, node).max(answers_since_ns(facts, id.client, node));
+    }
+    kth_since_ns(since_ns, attempt.needed as usize).max(attends_since_ns(facts, id.client))
+}
+
+/// Returns a time from which on `node` may count for an extension of the lease of `id`; [`NEVER`] if it
+/// may not. A key that was set again counts after a round that succeeded without it (rule 4 of
+/// docs/extension.md).
+fn counts_since_ns(facts: &Facts, id: AttemptId, attempt: &Attempt, node: NodeId) -> u64 {
+    if has_kept(facts, id, attempt, node) {
+        return if attempt.counted.contains(node) { 0 } else { NEVER };
+    }
+    let is_there = facts.keys.writer(node) == Writer::Attempt(id);
+    let was_sent_again =
+        facts.leases.key(id, node).is_some_and(|key| key.written_ns > attempt.decided_ns);
+    if is_there && was_sent_again && !attempt.repaired.contains(node) {
+        kept_since_ns(facts, id, attempt, node)
+    } else {
+        NEVER
+    }
+}
