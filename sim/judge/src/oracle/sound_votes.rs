@@ -7,6 +7,8 @@
 //!
 //! - A node that has had the key without interruption since the grant is possible; so is one that has
 //!   answered the SET by which the client set the key again, and has kept it since.
+//! - A node that has the key, and can show it, is possible after
+//!   [`Setting::push_ns`](super::setting::Setting): it pushes the client's own SET that comes late.
 //! - A node that lacks the key, and can show it, is not confirmed for longer than
 //!   [`Setting::push_ns`](super::setting::Setting): the push alone makes it doubtful.
 //! - A node that has the key without interruption, answers, and pushes is confirmed within
@@ -25,7 +27,7 @@ use super::key_losses::{
 };
 use super::leases::Attempt;
 use super::verdict::{Blamed, Judgement, Violation};
-use crate::history::{AttemptId, ClientId, NodeId, NodeIds};
+use crate::history::{AttemptId, ClientId, NodeId, NodeIds, Writer};
 use crate::ids::PerNode;
 
 /// Interval after which a client repeats a read that was not answered.
@@ -95,12 +97,14 @@ impl SoundVotes {
             self.violated(facts, id, facts.now_ns, facts.mismatched_since_t1(id));
         }
         for node in facts.setting.members(id.client).iter() {
-            let (wrong_ns, bound_ns) = match report.confirmed.contains(node) {
-                true => (lacks_since_ns(facts, id, node), facts.setting.push_ns),
-                false => (
-                    confirms_since_ns(facts, (id, attempt), node).max(report.doubted_ns[node]),
-                    facts.setting.notice_ns.saturating_add(READ_AGAIN_NS),
-                ),
+            let (wrong_ns, bound_ns) = if report.confirmed.contains(node) {
+                (lacks_since_ns(facts, id, node), facts.setting.push_ns)
+            } else if report.possible.contains(node) {
+                let confirms_ns = confirms_since_ns(facts, (id, attempt), node);
+                let bound_ns = facts.setting.notice_ns.saturating_add(READ_AGAIN_NS);
+                (confirms_ns.max(report.doubted_ns[node]), bound_ns)
+            } else {
+                (has_since_ns(facts, id, node), facts.setting.push_ns)
             };
             let wrong_ns = wrong_ns.max(attends_since_ns(facts, id.client));
             if wrong_ns != NEVER && has_had(facts, (id, attempt), wrong_ns, bound_ns) {
@@ -135,6 +139,18 @@ fn denies_a_key(facts: &Facts, (id, attempt): (AttemptId, &Attempt), possible: N
     members.any(|node| {
         !possible.contains(node) && kept_since_ns(facts, id, attempt, node) < facts.now_ns
     })
+}
+
+/// Returns since when `node` has had the key of `id` again and could have pushed that; [`NEVER`] if it has
+/// not, or could not.
+fn has_since_ns(facts: &Facts, id: AttemptId, node: NodeId) -> u64 {
+    let is_there = facts.keys.writer(node) == Writer::Attempt(id) && !facts.keys.has_returned(node);
+    match facts.leases.key(id, node) {
+        Some(key) if is_there && facts.setting.hears(id.client) => {
+            key.set_ns.max(answers_since_ns(facts, id.client, node))
+        }
+        _ => NEVER,
+    }
 }
 
 /// Returns since when `node` could have confirmed that it has the key of `id`, without a push that puts

@@ -1,7 +1,7 @@
 //! Tests of sound-votes.
 
 use super::tale::{C1, MS, Tale, node};
-use crate::history::{EventKind, FaultId, KeyEnd, Writer};
+use crate::history::{Answer, EventKind, FaultId, KeyEnd, OpKind, Writer};
 use crate::oracle::Judgement;
 use crate::scenario::Property::SoundVotes;
 
@@ -157,4 +157,29 @@ fn a_key_that_was_set_again_is_confirmed_soon() {
     let left = |ms| set_again("ABCDE").at(ms).releases(C1).finds(SoundVotes);
     assert_eq!(left(4_274), Judgement::Holds);
     assert!(left(4_275).is_violated());
+}
+
+/// A SET that is written at 2.5 s, after the key on A was evicted, is executed at 3 s and not answered.
+fn set_late() -> Tale {
+    let mut tale = evicted();
+    let set = tale.at(2_010).knows(C1, "BCDE", "BCDE").at(2_500).writes(C1, 'A', OpKind::Set);
+    let change = (Writer::Nobody, Writer::Attempt(C1));
+    tale.at(3_000).executes((set, C1, 'A', OpKind::Set), Answer::Yes, change);
+    tale
+}
+
+#[test]
+fn a_key_that_was_set_late_is_possible_once_it_is_pushed() {
+    assert_eq!(set_late().at(3_016).releases(C1).finds(SoundVotes), Judgement::Holds);
+    assert!(set_late().at(3_017).releases(C1).finds(SoundVotes).is_violated());
+    let known =
+        set_late().at(3_002).knows(C1, "BCDE", "ABCDE").at(3_017).releases(C1).finds(SoundVotes);
+    assert_eq!(known, Judgement::Holds);
+}
+
+#[test]
+fn a_node_that_pushes_nothing_may_have_a_key_unknown() {
+    let mut tale = set_late();
+    tale.scenario.clients[0].deaf = true;
+    assert_eq!(tale.at(3_017).releases(C1).finds(SoundVotes), Judgement::Holds);
 }
