@@ -26,7 +26,8 @@
 //! - for each node: [`Setting::heal_ns`](super::setting::Setting) after it becomes reachable (see
 //!   [`Reach`](super::reach::Reach)), the end of its quarantine, which excuses no longer than the
 //!   bound, and the end of each key of a client that cannot be granted the lock, because it counts
-//!   no majority, or that cannot release the key, also because it is stopped or has just continued.
+//!   no majority, or that cannot release the key, also because it is stopped or has just continued, or
+//!   because the key was set behind its releases.
 //!   The bound begins with the first majority that is available. Without a majority nothing is
 //!   judged.
 //!
@@ -82,7 +83,7 @@ pub(super) struct DeadlockFree {
     healed: Option<(u64, CommandId)>,
     /// Time of the last execution or delivery of a command that was written before the probe began.
     last_old_ns: u64,
-    /// Time at which a key of a client without a majority last ended on each node; 0 if none has.
+    /// Time at which a stranded key last ended on each node; 0 if none has.
     stranded_ns: PerNode<u64>,
     probe_was_granted: bool,
     found: Judgement,
@@ -297,19 +298,24 @@ fn free_since_ns(facts: &Facts, client: ClientId, node: NodeId) -> u64 {
     }
 }
 
-/// Returns true if the key on `node` belongs to a client that is stopped, or has not had the time to
-/// release it since; that counts no majority of nodes, or cannot reach `node`.
+/// Returns true if the key on `node` was set behind its releases, or belongs to a client that is
+/// stopped, or has not had the time to release it since; that counts no majority of nodes, or cannot
+/// reach `node`.
 fn is_stranded(facts: &Facts, node: NodeId) -> bool {
-    let Writer::Attempt(AttemptId { client, .. }) = facts.keys.writer(node) else { return false };
+    let Writer::Attempt(id @ AttemptId { client, .. }) = facts.keys.writer(node) else {
+        return false;
+    };
     if !facts.can_be(client, node) {
         return false;
     }
+    let is_overtaken = facts.leases.key(id, node).is_some_and(|key| key.overtaken);
     let reaches = |node: &NodeId| facts.reach.since_ns(client, *node) != NEVER;
     let members = facts.setting.members(client).iter();
     let counted = members.filter(|node| reaches(node) && facts.counts(client, *node));
     let runs_ns = facts.processes.runs_since_ns(client);
     let releases_ns = runs_ns.saturating_add(facts.setting.release_ns);
-    facts.processes.is_stopped(client)
+    is_overtaken
+        || facts.processes.is_stopped(client)
         || (runs_ns != 0 && runs_ns != NEVER && facts.now_ns < releases_ns)
         || !reaches(&node)
         || counted.count() < facts.majority_of(client)

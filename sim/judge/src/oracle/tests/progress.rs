@@ -1,6 +1,7 @@
 //! Tests of deadlock-free. With a TTL of 10 s the bound is 10 567 ms: the TTL, 102 ms of drift,
 //! 1 ms, a retry delay of 200 ms and an attempt bound of 264 ms.
 
+mod late_keys;
 mod paced;
 mod quarantine;
 mod stops;
