@@ -62,6 +62,8 @@ pub(crate) struct Link {
     pipeline: VecDeque<Pending>,
     written: usize,
     redial_after: Duration,
+    /// Instant from which the present connection, or the last one, has lasted.
+    lasts_from: BootInstant,
     /// Spreads the dials of clients that lost a node at the same time; zero before the first
     /// attempt.
     jitter: u64,
@@ -89,6 +91,7 @@ impl Link {
             pipeline: VecDeque::with_capacity(8),
             written: 0,
             redial_after: REDIAL_FIRST,
+            lasts_from: BootInstant::NEVER,
             jitter: 0,
             next_serial: 0,
             is_first: true,
@@ -113,6 +116,7 @@ impl Link {
             pipeline: _,
             written,
             redial_after,
+            lasts_from,
             jitter,
             next_serial,
             is_first,
@@ -124,7 +128,8 @@ impl Link {
         } = idle;
         (self.node, self.config, self.state, self.epoch) = (node, config, state, epoch);
         (self.writable, self.reset_wanted, self.written) = (writable, reset_wanted, written);
-        (self.redial_after, self.jitter, self.next_serial) = (redial_after, jitter, next_serial);
+        (self.redial_after, self.lasts_from) = (redial_after, lasts_from);
+        (self.jitter, self.next_serial) = (jitter, next_serial);
         (self.is_first, self.refused_at, self.round_trip) = (is_first, refused_at, round_trip);
         self.eligibility.clone_from(eligibility);
         self.introductions.clone_from(introductions);

@@ -6,6 +6,7 @@ mod connecting;
 mod event;
 mod getters;
 mod handle;
+mod room;
 mod route;
 mod waking;
 
@@ -15,6 +16,7 @@ use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
 use self::admission::Admission;
 pub use self::event::Event;
+use self::room::Room;
 use super::command::{LockId, ResourceId};
 use super::crowd::Crowd;
 use super::lines::Lines;
@@ -59,6 +61,8 @@ pub struct NodeSet {
     watched: BTreeSet<(ResourceId, LockId)>,
     /// Uses that wait for a change of their lock.
     listeners: BTreeSet<LockId>,
+    /// Leases whose reads found no room.
+    room: Room,
     /// Contention for each resource.
     crowds: Vec<Crowd>,
     /// Randomness of the last attempt.
@@ -108,6 +112,7 @@ impl NodeSet {
             connecting: Vec::new(),
             watched: BTreeSet::new(),
             listeners: BTreeSet::new(),
+            room: Room::new(nodes),
             crowds: Vec::new(),
             jitter: 0,
             open: NodeMask::EMPTY,
@@ -141,6 +146,7 @@ impl NodeSet {
         self.connecting.clear();
         self.watched.clear();
         self.listeners.clear();
+        self.room.clear();
         self.crowds.clear();
         (self.jitter, self.open, self.mute) = (idle.jitter, idle.open, idle.mute);
         self.notes.clear();

@@ -23,6 +23,11 @@ impl Link {
         epoch == self.epoch && self.is_open()
     }
 
+    /// Returns true if the connection is open and there is room for another read.
+    pub(crate) fn has_room_to_read(&self) -> bool {
+        self.is_open() && self.pipeline.len() < self.config.window.reads()
+    }
+
     /// Returns true if the link's first connection is still to be opened.
     pub(crate) fn opens_first(&self) -> bool {
         self.is_first && !self.is_open()
@@ -55,6 +60,7 @@ impl Link {
         }
         self.state = State::Introducing;
         self.writable = true;
+        self.lasts_from = now.after(REDIAL_LONGEST);
         let id = self.own_id();
         self.introductions.ask(now);
         self.pipeline.push_front(Pending::of_link(id, Op::Introduce, Duration::ZERO, now));
@@ -150,6 +156,12 @@ impl Link {
         self.introductions.connection_lost();
         self.owed_releases.connection_lost();
         (self.writable, self.refused_at, self.is_first) = (false, None, false);
+        if now >= self.lasts_from {
+            // A server or a proxy may close a connection that was idle: that says nothing about the
+            // next one, and dials are rare anyway.
+            self.redial_after = REDIAL_FIRST;
+        }
+        self.lasts_from = BootInstant::NEVER;
         // The factor is odd and differs for each epoch: one draw serves all dials until the next
         // attempt.
         let mixed = self.jitter.wrapping_mul(2 * u64::from(self.epoch) + 1);

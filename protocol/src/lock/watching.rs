@@ -18,14 +18,12 @@
 //! No answer of an extension counts because of a read.
 
 mod canonical;
-mod room_again;
+mod lease;
 
 use core::time::Duration;
 
-use self::room_again::RoomAgain;
 use super::listening::idle_delay;
-use super::{Lock, LockOutcome, Phase, Vote, Votes};
-use crate::command::{CommandId, NoAnswer, Op, Reply, Send};
+use crate::command::{NoAnswer, Reply};
 use crate::quorum::{MAX_NODES, NodeCount, NodeIndex, NodeMask};
 use crate::time::BootInstant;
 
@@ -71,7 +69,8 @@ pub(crate) struct Watching {
     /// Nodes whose read is put off, and until when.
     later: NodeMask,
     later_at: Option<BootInstant>,
-    room_again: RoomAgain,
+    /// Nodes to read on when there is room on their connections.
+    waits: NodeMask,
 }
 
 impl Watching {
@@ -93,7 +92,7 @@ impl Watching {
             pushed_at: BootInstant::ZERO,
             later: NodeMask::EMPTY,
             later_at: None,
-            room_again: RoomAgain::FIRST,
+            waits: NodeMask::EMPTY,
         }
     }
 
@@ -220,6 +219,7 @@ impl Watching {
     pub(super) fn connection_lost(&mut self, node: NodeIndex) {
         self.away.insert(node);
         self.unsure.insert(node);
+        self.waits.remove(node);
         self.no_longer_later(node);
     }
 
@@ -235,6 +235,20 @@ impl Watching {
         self.mute.remove(node);
         self.to_read.insert(node);
         self.look_into_push(now);
+    }
+
+    /// Records that a read of `node` found no room on the connection. Returns false if the lease waits
+    /// for room there already.
+    pub(crate) fn waits_for_room(&mut self, node: NodeIndex) -> bool {
+        let waits_already = self.waits.contains(node);
+        self.waits.insert(node);
+        !waits_already
+    }
+
+    /// Reads on `node`: there is room on its connection.
+    pub(crate) fn has_room(&mut self, node: NodeIndex) {
+        self.waits.remove(node);
+        self.read_unasked(NodeMask::of(node));
     }
 
     fn poll_timeout(&self) -> Option<BootInstant> {
@@ -269,20 +283,16 @@ impl Watching {
         let (has_key, pushes) = match outcome {
             Ok(Reply::Registered(number)) => (number > 0, true),
             Ok(Reply::Integer(number)) => (number > 0, false),
-            Err(_) => {
+            Err(NoAnswer::Unknown | NoAnswer::NotSent) => {
                 self.unsure.insert(node);
-                let at = match outcome {
-                    Err(NoAnswer::Crowded) => self.room_again.refused(now),
-                    _ => now.after(READ_AGAIN),
-                };
-                return self.read_later(NodeMask::of(node).without(self.away), at);
+                let again = NodeMask::of(node).without(self.away);
+                return self.read_later(again, now.after(READ_AGAIN));
             }
-            Ok(_) => {
+            Ok(_) | Err(NoAnswer::Crowded) => {
                 self.unsure.insert(node);
                 return;
             }
         };
-        self.room_again = RoomAgain::FIRST;
         if !pushes {
             self.mute.insert(node);
         }
@@ -311,108 +321,6 @@ impl Watching {
             Reply::Registered(_) if !self.overtaken.contains(node) => self.key_is_registered(node),
             _ => {}
         }
-    }
-}
-
-impl Lock {
-    /// Starts to watch the lease when it is handed to the caller at `now`.
-    pub(super) fn start_watching(&mut self, now: BootInstant) {
-        let has = self.granted();
-        let unwatched = UNWATCHED_LEAST.max(self.config.ttl / UNWATCHED);
-        let begins_at = self.config.watched.then(|| now.after(unwatched));
-        self.watching = Watching { has, begins_at, ..Watching::none(self.config.nodes) };
-    }
-
-    /// Returns true if the lease is watched at present.
-    pub(crate) fn is_watched(&self) -> bool {
-        self.watching.has_begun && self.phase == Phase::Held { lost: None }
-    }
-
-    /// Returns the nodes that have the key of the lease, and those that may have it.
-    pub(crate) fn votes(&self) -> Votes {
-        let (confirmed, lacking) = (self.watching.confirmed(), self.lacking());
-        Votes { confirmed, possible: self.config.nodes.all().without(lacking) }
-    }
-
-    /// Returns what the lease knows of its keys, while it is watched.
-    pub(crate) fn watches(&mut self) -> Option<&mut Watching> {
-        if self.is_watched() { Some(&mut self.watching) } else { None }
-    }
-
-    /// Forgets that `node` lacks the key if a SET may be on its way to it: the push that it has sent
-    /// may be that of this SET, executed late, and a connection that has ended pushes nothing.
-    pub(super) fn doubt_absence(&mut self, node: NodeIndex) {
-        if self.is_watched() && matches!(self.votes[node.get()], Vote::Pending | Vote::Unknown) {
-            self.watching.may_have(node);
-            self.extension.may_have(node);
-        }
-    }
-
-    pub(super) fn poll_watching_timeout(&self) -> Option<BootInstant> {
-        self.watching.poll_timeout()
-    }
-
-    pub(super) fn handle_watching_timeout(&mut self, now: BootInstant) {
-        self.watching.handle_timeout(now);
-    }
-
-    /// Returns the next read on a node.
-    pub(super) fn poll_read(&mut self) -> Option<Send> {
-        let serial = self.next_serial;
-        let node = self.watches()?.poll_read(serial)?;
-        self.next_serial += 1;
-        let op = Op::Read { resource: self.resource, token: self.fresh.token };
-        let (id, write_before) = (self.command(serial), Some(self.deadline));
-        Some(Send { node, id, op, after: None, write_before, key_ttl: self.key_ttl })
-    }
-
-    /// Returns true if `id` is the last read on `node`, and unanswered.
-    pub(super) fn is_read(&self, node: NodeIndex, id: CommandId) -> bool {
-        let is_asked = self.is_watched() && self.watching.asked.contains(node);
-        is_asked && self.watching.serials[node.get()] == id.serial
-    }
-
-    /// Handles the outcome of the last read on `node`.
-    pub(super) fn handle_read(
-        &mut self,
-        node: NodeIndex,
-        outcome: Result<Reply, NoAnswer>,
-        now: BootInstant,
-    ) -> Option<LockOutcome> {
-        let had = self.watching.has();
-        self.watching.read(node, outcome, now);
-        self.after_reply(had, now)
-    }
-
-    /// Judges what a reply has shown. Before it, the nodes of `had` were known to have the key.
-    fn after_reply(&mut self, had: NodeMask, now: BootInstant) -> Option<LockOutcome> {
-        let lost = self.look_for_loss();
-        if lost.is_none() && !had.intersection(self.watching.lacks()).is_empty() {
-            self.set_again_soon(now);
-        }
-        lost
-    }
-
-    /// Returns true if `id` is an extension or a read behind the last SET to `node`.
-    pub(super) fn is_behind_set(&self, node: NodeIndex, id: CommandId) -> bool {
-        self.is_watched() && id.serial > self.set_serial(node)
-    }
-
-    /// Handles the outcome of an extension or a read that a later one has superseded.
-    pub(super) fn handle_superseded(
-        &mut self,
-        node: NodeIndex,
-        id: CommandId,
-        outcome: Result<Reply, NoAnswer>,
-        now: BootInstant,
-    ) -> Option<LockOutcome> {
-        let had = self.watching.has();
-        if let Ok(reply) = outcome
-            && self.is_behind_set(node, id)
-        {
-            self.watching.superseded(node, reply);
-        }
-        self.after_reply(had, now)
     }
 }
 

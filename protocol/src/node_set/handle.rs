@@ -108,6 +108,7 @@ impl NodeSet {
         let was_stuck = self.links[node.get()].is_stuck(now);
         let changed = self.links[node.get()].handle_reply(epoch, reply, now, &mut self.notes);
         self.link_changed(node, now);
+        self.give_room(node, now);
         let link = &self.links[node.get()];
         let is_introduced = had_lost_again && !link.has_lost_again();
         if is_introduced || known.is_some_and(|from| from != link.memory_from()) {
@@ -143,6 +144,7 @@ impl NodeSet {
             self.touched.insert(node);
             self.links[node.get()].handle_timeout(now, &mut self.notes);
             self.link_changed(node, now);
+            self.give_room(node, now);
         }
     }
 

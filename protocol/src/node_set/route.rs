@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::{Event, NodeSet};
-use crate::command::LockId;
+use crate::command::{LockId, NoAnswer};
 use crate::link::{Command, CommandOutcome, Link};
 use crate::lock::{AttemptError, ExtendError, Lock, LockOutcome, Phase};
 use crate::quorum::{MAX_NODES, NodeIndex};
@@ -97,12 +97,17 @@ impl NodeSet {
                 continue;
             };
             let token = machine.token();
+            let finds_no_room = outcome == Err(NoAnswer::Crowded) && machine.is_read(node, id);
             let handled = machine.handle_outcome(id, node, outcome, eligible_from, now);
             let settled = if is_last { machine.settle(now) } else { None };
-            if let Some(happened) = handled.or(settled.map(LockOutcome::Settled)) {
-                self.tell(lock, token, happened);
-            } else if machine.awaits_answers() {
-                continue;
+            let awaits_answers = machine.awaits_answers();
+            if finds_no_room && machine.watches().is_some_and(|it| it.waits_for_room(node)) {
+                self.room.wait(node, lock);
+            }
+            match handled.or(settled.map(LockOutcome::Settled)) {
+                Some(happened) => self.tell(lock, token, happened),
+                None if awaits_answers => continue,
+                None => {}
             }
             self.carry(lock, now);
         }

@@ -74,6 +74,7 @@ impl NodeSet {
             self.mute.remove(node);
         } else {
             self.open.remove(node);
+            self.room.connection_lost(node);
         }
         let locks = self.slots.iter().filter_map(|slot| slot.lock.as_ref());
         let locks: Vec<LockId> = locks.map(Lock::id).collect();

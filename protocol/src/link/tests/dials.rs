@@ -45,6 +45,25 @@ fn node_that_only_introduces_itself_is_dialled_less_often() {
 }
 
 #[test]
+fn node_that_closes_idle_connections_is_dialled_soon_each_time() {
+    let mut world = World::cold(1);
+    world.client.connect(world.now);
+    world.drain();
+    for lasted_ms in [999, 1_000, 1_000, 60_000] {
+        world.accept(0);
+        world.pass(ms(lasted_ms));
+        world.close(0);
+        assert_dialled_after(&mut world, 10);
+    }
+    world.close(0);
+    assert_dialled_after(&mut world, 20);
+    world.accept(0);
+    world.pass(ms(999));
+    world.close(0);
+    assert_dialled_after(&mut world, 40);
+}
+
+#[test]
 fn node_that_answered_a_command_is_dialled_soon_after_a_loss() {
     let mut world = World::cold(1);
     world.client.connect(world.now);

@@ -10,7 +10,6 @@ impl Watching {
         out.flag(self.has_begun);
         out.maybe_ahead(self.begins_at);
         out.maybe_ahead(self.later_at);
-        self.room_again.encode(out);
         out.word(u64::from(self.idle_pushes));
         out.ahead(self.pushed_at.after(CALM));
     }
@@ -18,7 +17,7 @@ impl Watching {
     /// Encodes the state that belongs to `node`.
     pub(in crate::lock) fn encode_node(&self, node: NodeIndex, out: &mut Encoder) {
         let knowledge = [self.away, self.mute, self.has, self.lacks, self.unsure];
-        let reads = [self.asked, self.overtaken, self.later];
+        let reads = [self.asked, self.overtaken, self.later, self.waits];
         for mask in knowledge.into_iter().chain(reads) {
             out.flag(mask.contains(node));
         }

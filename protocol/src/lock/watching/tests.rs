@@ -260,23 +260,7 @@ fn reads_leave_room_for_attempts() {
     world.pass(ms(1));
     assert_eq!(reads(&world), 0);
     world.answer_all();
-    assert_eq!(reads(&world), 0, "the next reads come later");
-    world.pass(ms(50));
-    assert_eq!(reads(&world), 5);
-}
-
-#[test]
-fn a_lease_asks_for_room_ever_more_rarely() {
-    let (mut world, _) = granted();
-    world.answer_all();
-    world.pass(ms(499));
-    let mut tries = 0;
-    (0..Window::default().reads()).for_each(|_| _ = world.acquire(lock_config(5), 2));
-    while let Some(at) = world.client.lock_timeout().filter(|at| *at < world.now.after(ms(3_000))) {
-        world.client.handle_lock_timeout(at);
-        tries += 1;
-    }
-    assert!((4..=8).contains(&tries), "{tries} times in three seconds");
+    assert_eq!(reads(&world), 5, "the answers make room");
 }
 
 #[test]
