@@ -1,5 +1,7 @@
 //! Undelivered messages to connections: invalidations of client-side caching and publications.
 
+use core::ops::Range;
+
 use crate::SmallBytes;
 
 /// The messages of one process that its transport has not taken yet, in the order of their causes.
@@ -64,6 +66,16 @@ impl Pushes {
     /// Adds a message behind those that the execution of the request is going to add.
     pub(super) fn add_last(&mut self, connection: u64, message: Message) {
         self.deferred.push(Push { connection, message });
+    }
+
+    /// Returns the number of pending messages.
+    pub(super) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Moves the messages at these places behind all that were added after them.
+    pub(super) fn move_last(&mut self, places: Range<usize>) {
+        self.queue[places.start..].rotate_left(places.len());
     }
 
     /// Ends the execution of a request.

@@ -1,5 +1,6 @@
 //! Execution context of one command.
 
+use super::notices::is_noticed_first;
 use super::{REPLIES_FIRST, find, text};
 use crate::integer::parse_integer;
 use crate::refusal::Refusal;
@@ -62,9 +63,14 @@ impl<'a> Call<'a> {
         if has_events {
             self.notice_expiry(database, key);
         }
+        let earlier = self.server.pushes.len();
         let executed = self.server.execute_in(database, key, command, wall_ms, writer);
         if has_events {
+            let invalidations = earlier..self.server.pushes.len();
             self.notice(database, key, command, executed.effect.change);
+            if is_noticed_first(command) {
+                self.server.pushes.move_last(invalidations);
+            }
         }
         let reply = executed.reply.clone();
         let entry = || self.server.databases().get(database)?.stored(key);

@@ -71,6 +71,12 @@ impl Call<'_> {
     }
 }
 
+/// Returns true if a change by the command is published before those who track the key learn of it.
+/// Real servers do the opposite in most commands.
+pub(super) fn is_noticed_first(command: KeyCommand<'_>) -> bool {
+    matches!(command, KeyCommand::List(ListCommand::Pop { .. } | ListCommand::Trim { .. }))
+}
+
 /// Returns the event of a change within a hash or a list.
 fn editing(command: KeyCommand<'_>) -> Option<(Class, &'static str)> {
     Some(match command {

@@ -140,8 +140,9 @@ fn readers_of_a_key_learn_of_its_change_in_the_order_of_servers() {
     }
     let heard = |bench: &mut Bench| {
         let heard = bench.heard();
-        let is_meant = |word: &&str| ["invalidate", "expired", "set", "del"].contains(word);
-        let is_meant = |word: &&str| is_meant(word) || word.starts_with("rename");
+        let words =
+            "invalidate expired set del lpop rpop rpush lset lrem ltrim rename_from rename_to";
+        let is_meant = |word: &&str| words.split(' ').any(|it| it == *word);
         heard.split(' ').filter(is_meant).collect::<Vec<_>>().join(" ")
     };
     let read = |bench: &mut Bench| {
@@ -155,6 +156,22 @@ fn readers_of_a_key_learn_of_its_change_in_the_order_of_servers() {
         ("RENAME k j", "invalidate invalidate rename_from rename_to"),
     ] {
         read(&mut bench);
+        bench.said(1, line);
+        assert_eq!(heard(&mut bench), expected, "{line}");
+    }
+    for (line, expected) in [
+        ("RPUSH l 1", "invalidate rpush"),
+        ("LSET l 0 2", "invalidate lset"),
+        ("LREM l 0 2", "invalidate lrem"),
+        ("LPOP l", "lpop invalidate"),
+        ("RPOP l 99", "rpop del invalidate"),
+        ("BLPOP l 0", "lpop invalidate"),
+        ("LTRIM l 1 1", "ltrim invalidate"),
+        ("LTRIM l 9 9", "ltrim del invalidate"),
+    ] {
+        bench.said(1, "RPUSH l 1 2 3");
+        bench.ask("LLEN l");
+        drop(bench.heard());
         bench.said(1, line);
         assert_eq!(heard(&mut bench), expected, "{line}");
     }
