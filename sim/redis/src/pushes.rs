@@ -3,6 +3,7 @@
 use core::ops::Range;
 
 use crate::SmallBytes;
+use crate::resp::Value;
 
 /// The messages of one process that its transport has not taken yet, in the order of their causes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub(super) struct Push {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Message {
+    /// An invalidation for this connection, in the form in which it is sent.
+    Addressed(Value),
     /// A key has changed; `None`: all keys. The connection is the one that tracks keys, even if it
     /// redirects its messages.
     Invalidated(Option<SmallBytes>),

@@ -141,6 +141,7 @@ impl<'a> Call<'a> {
     /// Returns the command's reply with the publications that the connection has sent to itself, as
     /// far as they come together with the reply.
     pub(super) fn with_own_messages(&mut self, value: Value) -> Value {
+        self.server.address_pushes();
         if self.session.replies == Replies::Off {
             return value;
         }

@@ -23,14 +23,14 @@ use crate::server::{Answer, Server, Session, Turn};
 /// A server, some of its connections, and the node's clock.
 struct Bench {
     server: Server,
-    sessions: [Session; 2],
+    sessions: Vec<Session>,
     wall_ms: u64,
 }
 
 impl Bench {
     fn new(profile: &'static Profile) -> Self {
         let master = Master::new(Persistence::None.into(), [1; 20], 0);
-        let sessions = [Session::new(1), Session::new(2)];
+        let sessions = vec![Session::new(1), Session::new(2)];
         Self { server: Server::new(master, profile), sessions, wall_ms: 1_000_000 }
     }
 

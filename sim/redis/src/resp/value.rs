@@ -15,7 +15,7 @@ pub enum Protocol {
 }
 
 /// A reply. Types that version 2 lacks are encoded as one that it has.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// An array.
     Array(Vec<Value>),

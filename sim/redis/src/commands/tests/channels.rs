@@ -199,7 +199,7 @@ fn the_end_of_a_connection_or_a_process_ends_its_subscriptions() {
     bench.server.kill();
     bench.server.forget();
     bench.server.restart([2; 20], 1_000_000, |_| {}, |_, _, _| {});
-    bench.sessions = [Session::new(4), Session::new(5)];
+    bench.sessions = vec![Session::new(4), Session::new(5)];
     assert_eq!(bench.said(1, "PUBLISH a m"), ":0 ");
 }
 

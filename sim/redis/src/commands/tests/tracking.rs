@@ -322,6 +322,27 @@ fn invalidations_go_to_another_connection() {
     bench.goes(&[("CLIENT TRACKING ON", "+OK"), ("CLIENT GETREDIR", ":0")]);
 }
 
+/// Recorded from Redis 7.0.15.
+#[test]
+fn an_invalidation_goes_where_it_would_go_when_the_key_changes() {
+    let begun = |rest: &[&str]| {
+        let mut bench = Bench::new(&REDIS_7_0);
+        bench.sessions.push(Session::new(3));
+        bench.ask_as(1, "HELLO 3");
+        bench.ask_as(2, "HELLO 3");
+        bench.does(&["HELLO 3", "CLIENT TRACKING ON REDIRECT 2", "GET k"]);
+        for line in ["MULTI", "SET k 1"].iter().chain(rest).chain(&["EXEC"]) {
+            bench.ask_as(2, line);
+        }
+        bench
+    };
+    let sent = "2: >2 $10 invalidate *1 $1 k ";
+    assert_eq!(begun(&["CLIENT KILL ID 1"]).heard(), sent, "its reader ends later");
+    let mut bench = begun(&["CLIENT KILL ID 2"]);
+    assert_eq!(bench.heard(), "", "its target ends later and gets nothing more");
+    assert!(!bench.ask("CLIENT TRACKINGINFO").contains("broken_redirect"));
+}
+
 /// A message of the command's own connection comes first, as on Redis 7.0.15.
 #[test]
 fn own_invalidations_come_last() {
