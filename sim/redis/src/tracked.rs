@@ -19,6 +19,9 @@ pub(super) struct Tracked {
     readers: BTreeMap<SmallBytes, BTreeSet<u64>>,
     /// The connection whose request is being executed.
     current: Option<u64>,
+    /// The connection whose request has ended its tracking, and the target of its redirection, to
+    /// which the invalidations by this request still go.
+    ended: Option<(u64, u64)>,
     /// Limit on the number of keys; 0 means no limit.
     keys_max: usize,
 }
@@ -29,6 +32,7 @@ impl Default for Tracked {
             listeners: BTreeMap::new(),
             readers: BTreeMap::new(),
             current: None,
+            ended: None,
             keys_max: KEYS_MAX,
         }
     }
@@ -75,7 +79,9 @@ impl Tracked {
 
     /// Stops listening. Keys that the connection has read stay registered.
     pub(super) fn stop(&mut self, connection: u64) {
-        self.listeners.remove(&connection);
+        if let Some(listener) = self.listeners.remove(&connection) {
+            self.ended = listener.redirect.map(|target| (connection, target));
+        }
     }
 
     /// Forgets a closed connection.
@@ -90,6 +96,14 @@ impl Tracked {
 
     pub(super) fn listener(&self, connection: u64) -> Option<Listener> {
         self.listeners.get(&connection).copied()
+    }
+
+    /// Returns the connection that gets the invalidations of `connection` instead.
+    pub(super) fn redirect(&self, connection: u64) -> Option<u64> {
+        match self.listener(connection) {
+            Some(listener) => listener.redirect,
+            None => self.ended.filter(|ended| ended.0 == connection).map(|ended| ended.1),
+        }
     }
 
     /// Sets or ends the reversal by `CLIENT CACHING`.
@@ -127,6 +141,7 @@ impl Tracked {
             self.note(&key, pushes);
         }
         self.current = Some(connection);
+        self.ended = None;
     }
 
     /// Ends the execution of the request.
@@ -178,6 +193,7 @@ impl Tracked {
         trees::clear(&mut self.listeners);
         trees::clear(&mut self.readers);
         self.current = None;
+        self.ended = None;
     }
 
     pub(super) fn listener_count(&self) -> usize {

@@ -63,8 +63,7 @@ impl Server {
             Some(key) => Value::Array(vec![Value::Bulk(key.share())]),
             None => Value::In(own, Box::new(Value::Null)),
         };
-        let listener = self.master.tracked.listener(connection);
-        let Some(target) = listener.and_then(|listener| listener.redirect) else {
+        let Some(target) = self.master.tracked.redirect(connection) else {
             // RESP2 has no invalidation on the same connection; real servers drop it.
             let is_heard = own == Protocol::Resp3;
             return is_heard.then(|| (connection, invalidation(keys)));

@@ -343,6 +343,19 @@ fn an_invalidation_goes_where_it_would_go_when_the_key_changes() {
     assert!(!bench.ask("CLIENT TRACKINGINFO").contains("broken_redirect"));
 }
 
+/// Recorded from Redis 7.0.15.
+#[test]
+fn own_invalidations_are_redirected_although_the_transaction_ends_the_tracking() {
+    let mut bench = Bench::new(&REDIS_7_0);
+    bench.ask_as(1, "HELLO 3");
+    bench.does(&["CLIENT TRACKING ON REDIRECT 2", "GET k"]);
+    bench.does(&["MULTI", "SET k 1", "CLIENT TRACKING OFF", "EXEC"]);
+    assert_eq!(bench.heard(), "2: >2 $10 invalidate *1 $1 k ");
+    bench.does(&["SET k 2", "CLIENT TRACKING ON"]);
+    assert_eq!(bench.heard(), "");
+    bench.goes(&[("CLIENT GETREDIR", ":0")]);
+}
+
 /// A message of the command's own connection comes first, as on Redis 7.0.15.
 #[test]
 fn own_invalidations_come_last() {
