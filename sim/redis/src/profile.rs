@@ -71,6 +71,9 @@ pub enum Feature {
     GetexTimeFirst,
     /// `SET` with an expiry in the past deletes the key instead of setting it.
     PastDeletes,
+    /// An element for a connection that waits is popped by the connection's own command, so that it
+    /// is an invalidation for those who track the list. Without this feature, it is none.
+    ServesByCommand,
     /// `SET` with `IFEQ`.
     SetIfEqual,
     /// Tracking registers the keys that a script reads. Without this feature, the declared keys of
@@ -201,6 +204,7 @@ pub const REDIS_7_2: Profile = Profile {
         Feature::ClientInfo,
         Feature::HelloChecksFirst,
         Feature::OwnMessagesLast,
+        Feature::ServesByCommand,
         Feature::TracksScriptReads,
         Feature::WaitAof,
         Feature::WaitInScripts,
@@ -221,6 +225,7 @@ pub const REDIS_8_4: Profile = Profile {
         Feature::HelloChecksFirst,
         Feature::ListsWatches,
         Feature::OwnMessagesLast,
+        Feature::ServesByCommand,
         Feature::SetIfEqual,
         Feature::TracksScriptReads,
         Feature::WaitAof,
@@ -254,6 +259,7 @@ pub const VALKEY_9: Profile = Profile {
         Feature::QueuesWhenFull,
         Feature::QuotesJoin,
         Feature::ReadOnlyAnywhere,
+        Feature::ServesByCommand,
         Feature::SetIfEqual,
         Feature::TracksScriptReads,
         Feature::WaitAof,

@@ -101,7 +101,13 @@ impl Call<'_> {
         self.server.pushes.add(id, Message::Released { release, is_silent });
         self.server.begin_request(id);
         self.turn.writer = writer;
+        let is_command = self.server.profile().has(Feature::ServesByCommand);
+        // Without it the readers of the list learn nothing and stay registered.
+        let unseen = (!is_command).then(|| core::mem::take(&mut self.server.tracked));
         self.on_in(database, key, KeyCommand::List(ListCommand::Pop { end, count: 1 }));
+        if let Some(tracked) = unseen {
+            self.server.tracked = tracked;
+        }
         self.server.end_request(id);
         true
     }

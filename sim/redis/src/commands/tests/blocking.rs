@@ -149,6 +149,25 @@ fn a_connection_without_replies_takes_its_element_in_silence() {
     }
 }
 
+/// Recorded from Redis 7.0.15; newer servers execute the command that waited.
+#[test]
+fn an_element_that_is_taken_at_last_is_a_change_for_readers_of_newer_servers() {
+    for (profile, served, later) in [(&REDIS_7_0, 0, 1), (&REDIS_7_2, 1, 0)] {
+        let mut bench = Bench::new(profile);
+        for line in ["HELLO 3", "CLIENT TRACKING ON"] {
+            bench.ask_as(1, line);
+        }
+        bench.ask("BLPOP a 0");
+        for line in ["MULTI", "RPUSH a 1 2", "LLEN a", "EXEC"] {
+            bench.ask_as(1, line);
+        }
+        let sent = bench.sent();
+        assert_eq!(sent.matches("invalidate").count(), served, "{sent}");
+        bench.ask_as(1, "DEL a");
+        assert_eq!(bench.sent().matches("invalidate").count(), later, "{}", profile.name);
+    }
+}
+
 #[test]
 fn an_element_that_is_taken_at_last_is_an_event() {
     let mut bench = Bench::new(&REDIS_7_0);
