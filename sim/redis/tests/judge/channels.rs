@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
 use redis_sim::profile::Profile;
@@ -23,6 +24,8 @@ mod requests;
 const CONNECTIONS: usize = 4;
 /// Number of steps of a round; in one step one connection sends up to four requests.
 const STEPS: usize = 120;
+/// Longest time until a connection waits that was to wait.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Number of the last steps that a difference shows.
 const SHOWN: usize = 40;
 
@@ -45,8 +48,6 @@ struct Pair<'a> {
     wall_us: i64,
     told: VecDeque<String>,
     pushes: u64,
-    /// Lists and hashes are drawn in this round, and no tracking.
-    has_lists: bool,
 }
 
 /// Plays random rounds and fails if there is a difference.
@@ -58,7 +59,7 @@ pub(crate) fn compare(name: &str, program: &str) -> Result<(), Failed> {
     let server = real::Server::start(program)?;
     let (mut compared, mut pushes) = (0, 0);
     for number in only.unwrap_or(0).. {
-        let mut pair = Pair::begin(&server, profile, number % 2 == 0)?;
+        let mut pair = Pair::begin(&server, profile)?;
         let mut dice = Dice::new(seed, (1 << 32) + number);
         compared += pair.round(&mut dice).map_err(|difference| {
             let told: Vec<_> = pair.told.iter().map(String::as_str).collect();
@@ -75,11 +76,7 @@ pub(crate) fn compare(name: &str, program: &str) -> Result<(), Failed> {
 }
 
 impl<'a> Pair<'a> {
-    fn begin(
-        server: &'a real::Server,
-        profile: &'static Profile,
-        has_lists: bool,
-    ) -> io::Result<Self> {
+    fn begin(server: &'a real::Server, profile: &'static Profile) -> io::Result<Self> {
         let mut control = server.connect()?;
         let wall_us = control.time_us()?;
         let simulated = Simulated::new(profile, wall_us as u64 / 1_000);
@@ -92,7 +89,6 @@ impl<'a> Pair<'a> {
             wall_us,
             told,
             pushes: 0,
-            has_lists,
         };
         // The last connection is the operator's.
         (0..=CONNECTIONS).for_each(|at| pair.simulated.open(at, at as u64));
@@ -154,7 +150,7 @@ impl<'a> Pair<'a> {
         }
         let mut forms: Vec<_> = (0..1 + dice.below(4))
             .map(|_| {
-                let form = requests::draw(dice, self.has_lists);
+                let form = requests::draw(dice);
                 requests::with_id(form, self.ids[dice.below(CONNECTIONS)])
             })
             .collect();
@@ -210,6 +206,28 @@ impl<'a> Pair<'a> {
             if canonical(&real) != canonical(&expected) {
                 let [real, simulated] = [&real, &expected].map(|it| escaped(it));
                 return Err(format!("connection {place}\nreal      {real}\nsimulated {simulated}"));
+            }
+        }
+        if self.simulated.is_blocked(at) { self.await_block(at) } else { Ok(()) }
+    }
+
+    /// Waits until the real server has seen that connection `at` waits. It reads the requests of
+    /// several connections in any order, and a wait has no reply that tells when it begins.
+    fn await_block(&mut self, at: usize) -> Result<(), String> {
+        let id = self.ids[at].to_string();
+        let control = &mut self.connections[CONNECTIONS];
+        let mut is_blocked = || match control.ask(&["CLIENT", "LIST", "ID", &id]) {
+            Ok(Reply::One(_, text)) => {
+                let text = String::from_utf8_lossy(&text).into_owned();
+                let flags = text.split(' ').find_map(|word| word.strip_prefix("flags="));
+                flags.is_some_and(|flags| flags.contains('b'))
+            }
+            _ => false,
+        };
+        let began = Instant::now();
+        while !is_blocked() {
+            if began.elapsed() > PATIENCE {
+                return Err(format!("connection {at} was to wait"));
             }
         }
         Ok(())

@@ -24,7 +24,7 @@ const LISTS: [&str; 3] = ["l", "m", "n"];
 /// A timeout that passes within a step, in seconds.
 const SHORT: &str = "0.002";
 
-const COMMON: [(usize, Make); 20] = [
+const KINDS: [(usize, Make); 24] = [
     (14, |dice| several(dice, "SUBSCRIBE", &CHANNELS)),
     (8, |dice| several(dice, "PSUBSCRIBE", &PATTERNS)),
     (6, |dice| several(dice, "SSUBSCRIBE", &CHANNELS)),
@@ -41,20 +41,19 @@ const COMMON: [(usize, Make); 20] = [
     (2, |dice| one(dice, "DISCARD")),
     (10, script),
     (30, keyed),
+    (50, listed),
+    (16, waiting),
+    (6, hashed),
     (8, settings),
     (14, operator),
     (3, rights),
+    (6, tracking),
     (3, |dice| one(dice, "QUIT")),
 ];
 
-const LISTS_AND_HASHES: [(usize, Make); 3] = [(50, listed), (16, waiting), (6, hashed)];
-const TRACKING: [(usize, Make); 1] = [(6, tracking)];
-
-/// Draws a request. A round has lists and hashes, or connections that track keys: of those a list's
-/// pushes have another order than on a real server.
-pub(super) fn draw(dice: &mut Dice, has_lists: bool) -> Form {
-    let others = if has_lists { &LISTS_AND_HASHES[..] } else { &TRACKING[..] };
-    let make = dice.weighted(&[&COMMON[..], others].concat());
+/// Draws a request.
+pub(super) fn draw(dice: &mut Dice) -> Form {
+    let make = dice.weighted(&KINDS);
     Form::Array(make(dice))
 }
 
