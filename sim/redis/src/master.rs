@@ -42,7 +42,7 @@ pub struct Master {
     pub(crate) subscribed: Subscribed,
     pub(crate) blocked: Blocked,
     pub(crate) pushes: Pushes,
-    /// Keyspace events that are published; a setting, which outlives the process.
+    /// Keyspace events that are published; a setting of the server.
     pub(crate) events: Events,
     /// True while memory is full; the policy is `noeviction`.
     pub(crate) is_full: bool,

@@ -12,6 +12,7 @@ mod pushes;
 mod random;
 mod refusals;
 mod session;
+mod settings;
 mod statistics;
 mod unknown;
 mod users;
@@ -29,11 +30,11 @@ pub use control::ScriptControl;
 use random::Random;
 pub(crate) use session::Replies;
 pub use session::Session;
+use settings::AtStart;
 pub use statistics::{Calls, Statistics};
 pub use unknown::UnknownCommand;
 pub use users::Users;
 
-use crate::events::Events;
 use crate::profile::Profile;
 use crate::resp::Value;
 use crate::script::{self, Sha};
@@ -57,6 +58,8 @@ pub struct Server {
     unknown: BTreeMap<UnknownCommand, u64>,
     clients: Clients,
     config: Config,
+    /// `None` if no command has changed the configuration or the users since the start.
+    at_start: Option<Box<AtStart>>,
     /// `maxmemory`, in bytes; 0 means no limit.
     memory_max: u64,
     /// Number of databases.
@@ -140,6 +143,7 @@ impl Server {
             clients: Clients::default(),
             database_count: config.number("databases") as u8,
             config,
+            at_start: None,
             memory_max: 0,
             is_loading: false,
             replica_count: 0,
@@ -152,8 +156,10 @@ impl Server {
         }
     }
 
-    /// Forgets the state that dies with the process: a new process starts.
+    /// Forgets the state that dies with the process: a new process starts. It has the configuration
+    /// and the users that the old one had before any `CONFIG SET` and `ACL`.
     pub fn forget(&mut self) {
+        self.reread_settings();
         self.scripts.clear();
         self.left_by_scripts = script::CarriedState::default();
         self.clients = Clients::default();
@@ -191,7 +197,7 @@ impl Server {
         &self.users
     }
 
-    /// Returns the users of the server for changes.
+    /// Returns the users of the server for changes at start.
     pub fn users_mut(&mut self) -> &mut Users {
         &mut self.users
     }
@@ -226,22 +232,6 @@ impl Server {
     /// Returns the configuration for changes at start. Later changes go through `CONFIG SET`.
     pub fn config_mut(&mut self) -> &mut Config {
         &mut self.config
-    }
-
-    /// Sets a known parameter to a valid value.
-    pub(crate) fn configure(&mut self, name: &'static str, value: String) {
-        match name {
-            "maxmemory" => self.memory_max = value.parse().unwrap_or(0),
-            "tracking-table-max-keys" => {
-                self.master.tracked.set_keys_max(value.parse().unwrap_or(usize::MAX));
-            }
-            "notify-keyspace-events" => {
-                self.master.events = Events::parse(&value).unwrap_or_default();
-            }
-            "requirepass" => self.users.set_password(value.as_bytes()),
-            _ => {}
-        }
-        self.config.set(name, value);
     }
 
     /// Returns the number of databases.

@@ -115,7 +115,7 @@ fn set_user(call: &mut Call<'_>) -> Outcome {
     let (name, rules) = (call.words[2], &call.words[3..]);
     let profile = call.server.profile();
     let meant_by = |subject: &[u8]| super::introspection::meant_by(subject, profile);
-    match call.server.users_mut().set(name, rules, &meant_by) {
+    match call.server.changed_users().set(name, rules, &meant_by) {
         Ok(loses_channels) => {
             if loses_channels {
                 close_forbidden(call, name);
@@ -157,7 +157,7 @@ fn delete_users(call: &mut Call<'_>) -> Outcome {
     }
     let mut removed = 0;
     for name in &call.words[2..] {
-        if call.server.users_mut().remove(name) {
+        if call.server.changed_users().remove(name) {
             removed += 1;
             let clients = call.server.clients().iter();
             let theirs = clients.filter(|(_, client)| *client.user == **name);

@@ -204,3 +204,26 @@ fn settings_of_json_stay_until_the_scripts_are_forgotten() {
         (ask, "$6\r\n1.2345"),
     ]);
 }
+
+#[test]
+fn a_new_process_has_the_configuration_and_the_users_of_the_start() {
+    let mut bench = Bench::new(&REDIS_7_0);
+    bench.server.config_mut().insist("hz", "7");
+    bench.goes(&[
+        ("CONFIG SET maxmemory 1 notify-keyspace-events KEA hz 8", "+OK"),
+        ("ACL SETUSER a on nopass +@all", "+OK"),
+        ("CONFIG SET requirepass x", "+OK"),
+        ("SET k 1", FULL),
+    ]);
+    bench.server.kill();
+    bench.server.forget();
+    bench.server.restart([2; 20], 1_000_000, |_| {}, |_, _, _| {});
+    bench.sessions = vec![Session::new(3), Session::new(4)];
+    bench.goes(&[
+        ("SET k 1", "+OK"),
+        ("CONFIG GET maxmemory", "*2\r\n$9\r\nmaxmemory\r\n$1\r\n0"),
+        ("CONFIG GET hz", "*2\r\n$2\r\nhz\r\n$1\r\n7"),
+        ("ACL USERS", "*1\r\n$7\r\ndefault"),
+    ]);
+    assert!(bench.server.events.is_off());
+}
