@@ -47,7 +47,7 @@ const KINDS: [(usize, Make); 24] = [
     (8, settings),
     (14, operator),
     (3, rights),
-    (6, tracking),
+    (24, tracking),
     (3, |dice| one(dice, "QUIT")),
 ];
 
