@@ -2,7 +2,7 @@
 
 mod types;
 
-pub use types::{HashCommand, ListCommand, ListEnd};
+pub use types::{HashCommand, ListCommand, ListEnd, SortedSetCommand};
 
 use crate::{Content, Entry, KeyEnd, SmallBytes, Writer};
 
@@ -104,6 +104,8 @@ pub enum KeyCommand<'a> {
         /// Value to store.
         value: &'a [u8],
     },
+    /// A command on a sorted set.
+    SortedSet(SortedSetCommand<'a>),
 }
 
 impl KeyCommand<'_> {
@@ -122,6 +124,7 @@ impl KeyCommand<'_> {
             Self::List(command) => {
                 matches!(command, ListCommand::Push { .. } | ListCommand::Set { .. })
             }
+            Self::SortedSet(command) => matches!(command, SortedSetCommand::Set { .. }),
             _ => false,
         }
     }

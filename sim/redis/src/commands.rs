@@ -19,6 +19,7 @@ mod lists;
 mod notices;
 mod scripting;
 mod set;
+mod sorted_sets;
 mod strings;
 mod text;
 mod transactions;
@@ -228,6 +229,7 @@ static SORTED: LazyLock<Vec<&'static Spec>> = LazyLock::new(|| {
         keys::COMMANDS,
         lists::COMMANDS,
         scripting::COMMANDS,
+        sorted_sets::COMMANDS,
         strings::COMMANDS,
         transactions::COMMANDS,
     ];

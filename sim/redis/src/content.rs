@@ -1,15 +1,17 @@
 //! Typed values of keys.
 
 mod fields;
+mod members;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 pub use fields::Fields;
+pub use members::{Members, Score};
 
 use crate::SmallBytes;
 
-/// Value of a key, of one of the types that a server knows. Copies of a hash or a list share its
+/// Value of a key, of one of the types that a server knows. Copies of another type than a string share its
 /// parts until one of them changes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Content {
@@ -19,6 +21,8 @@ pub enum Content {
     Hash(Arc<Fields>),
     /// A sequence of byte strings. Never empty.
     List(Arc<VecDeque<SmallBytes>>),
+    /// Members with a score each. Never empty.
+    SortedSet(Arc<Members>),
 }
 
 impl Content {
@@ -27,7 +31,7 @@ impl Content {
     pub const fn as_string(&self) -> Option<&SmallBytes> {
         match self {
             Self::String(value) => Some(value),
-            Self::Hash(_) | Self::List(_) => None,
+            Self::Hash(_) | Self::List(_) | Self::SortedSet(_) => None,
         }
     }
 
@@ -38,6 +42,7 @@ impl Content {
             Self::String(_) => "string",
             Self::Hash(_) => "hash",
             Self::List(_) => "list",
+            Self::SortedSet(_) => "zset",
         }
     }
 }

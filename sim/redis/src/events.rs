@@ -13,6 +13,8 @@ pub(super) enum Class {
     Hash,
     /// A change of a list.
     List,
+    /// A change of a sorted set.
+    SortedSet,
     /// A change of a string.
     String,
     Expired,
@@ -86,6 +88,7 @@ impl Events {
             Class::Generic => 'g',
             Class::Hash => 'h',
             Class::List => 'l',
+            Class::SortedSet => 'z',
             Class::String => '$',
             Class::Expired => 'x',
             Class::Evicted => 'e',

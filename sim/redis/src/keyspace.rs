@@ -10,6 +10,7 @@ mod hashes;
 mod index;
 mod lists;
 mod native;
+mod sorted_sets;
 
 use core::hash::{Hash, Hasher};
 

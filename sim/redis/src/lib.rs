@@ -32,9 +32,10 @@ pub use self::bytes::{INLINE_MAX, SmallBytes};
 pub use self::command::{
     Change, Command, Effect, Ended, ErrorReply, Executed, ExpireCondition, HashCommand,
     Introduction, KeyCommand, ListCommand, ListEnd, Reply, SetCondition, SetExpiry,
+    SortedSetCommand,
 };
 pub use self::commands::{KeyUse, keys_of};
-pub use self::content::{Content, Fields};
+pub use self::content::{Content, Fields, Members, Score};
 pub use self::databases::Databases;
 pub use self::disk::Disk;
 pub use self::entry::Entry;

@@ -12,7 +12,7 @@ mod json;
 mod library;
 mod machine;
 mod msgpack;
-mod number;
+pub(crate) mod number;
 mod sandbox;
 mod shebang;
 mod shelf;

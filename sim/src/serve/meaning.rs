@@ -108,12 +108,12 @@ pub(super) fn purpose(text: &[u8]) -> OpKind {
 
 /// Returns the part of a key's value that names its owner: a string, or the field of a hash that counts
 /// the owner's entries, or any other value in a hash. `None` for a hash with several fields and for a
-/// list, which may have several owners.
+/// list or a sorted set, which may have several owners.
 pub(super) fn owner_in(content: &Content) -> Option<&SmallBytes> {
     let fields = match content {
         Content::String(value) => return Some(value),
         Content::Hash(fields) if fields.len() == 1 => fields,
-        Content::Hash(_) | Content::List(_) => return None,
+        Content::Hash(_) | Content::List(_) | Content::SortedSet(_) => return None,
     };
     let (field, value) = fields.iter().next()?;
     Some(if is_number(value) { field } else { value })

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::SmallBytes;
+use crate::{Score, SmallBytes};
 
 /// A command on a hash. It replies with an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +72,23 @@ pub enum ListCommand<'a> {
         first: i64,
         /// Place of the last element that stays; from the tail if negative.
         last: i64,
+    },
+}
+
+/// A command on a sorted set. It replies with an integer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SortedSetCommand<'a> {
+    /// `ZREM` and its variants: replies with the number of removed members.
+    Remove {
+        /// Names of the members.
+        members: &'a [&'a [u8]],
+    },
+    /// `ZADD` and `ZINCRBY`: replies with the number of new members.
+    Set {
+        /// Scores and members, in the order in which they are set.
+        members: &'a [(Score, &'a [u8])],
+        /// True for `ZINCRBY` and `ZADD` with `INCR`.
+        is_increment: bool,
     },
 }
 

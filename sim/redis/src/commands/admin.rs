@@ -194,6 +194,8 @@ fn encoding(call: &mut Call<'_>) -> Outcome {
         Some(Content::Hash(fields)) if fields.is_short() => return Ok(Value::bulk(b"listpack")),
         Some(Content::Hash(_)) => return Ok(Value::bulk(b"hashtable")),
         Some(Content::List(_)) => return Ok(Value::bulk(b"quicklist")),
+        Some(Content::SortedSet(set)) if set.is_short() => return Ok(Value::bulk(b"listpack")),
+        Some(Content::SortedSet(_)) => return Ok(Value::bulk(b"skiplist")),
         Some(Content::String(value)) => value,
     };
     Ok(Value::bulk(match integer(&value) {

@@ -68,7 +68,7 @@ impl<'a> Call<'a> {
         if has_events {
             let invalidations = earlier..self.server.pushes.len();
             self.notice(database, key, command, executed.effect.change);
-            if is_noticed_first(command) {
+            if is_noticed_first(self.name, command) {
                 self.server.pushes.move_last(invalidations);
             }
         }

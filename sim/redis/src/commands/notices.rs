@@ -2,7 +2,7 @@
 
 use super::Call;
 use crate::events::{Class, Event};
-use crate::{Change, HashCommand, KeyCommand, ListCommand, ListEnd, SetExpiry};
+use crate::{Change, HashCommand, KeyCommand, ListCommand, ListEnd, SetExpiry, SortedSetCommand};
 
 impl Call<'_> {
     /// Publishes the end of a key that the next step of the command will find expired. Only then the
@@ -40,7 +40,7 @@ impl Call<'_> {
         let mut notify = |class, name| {
             self.server.notify(Event { class, name, database, key });
         };
-        if let Some((class, name)) = editing(command) {
+        if let Some((class, name)) = editing(self.name, command) {
             if change != Change::Nothing {
                 notify(class, name);
             }
@@ -71,14 +71,20 @@ impl Call<'_> {
     }
 }
 
-/// Returns true if a change by the command is published before those who track the key learn of it.
-/// Real servers do the opposite in most commands.
-pub(super) fn is_noticed_first(command: KeyCommand<'_>) -> bool {
-    matches!(command, KeyCommand::List(ListCommand::Pop { .. } | ListCommand::Trim { .. }))
+/// Returns true if a change by the command `name` is published before those who track the key learn
+/// of it. Real servers do the opposite in most commands.
+pub(super) fn is_noticed_first(name: &str, command: KeyCommand<'_>) -> bool {
+    match command {
+        KeyCommand::List(command) => {
+            matches!(command, ListCommand::Pop { .. } | ListCommand::Trim { .. })
+        }
+        KeyCommand::SortedSet(_) => name == "zrem",
+        _ => false,
+    }
 }
 
-/// Returns the event of a change within a hash or a list.
-fn editing(command: KeyCommand<'_>) -> Option<(Class, &'static str)> {
+/// Returns the event of a change by the command `name` within a value that is not a string.
+fn editing(name: &'static str, command: KeyCommand<'_>) -> Option<(Class, &'static str)> {
     Some(match command {
         KeyCommand::Hash(command) => {
             let name = match command {
@@ -99,6 +105,14 @@ fn editing(command: KeyCommand<'_>) -> Option<(Class, &'static str)> {
                 ListCommand::Trim { .. } => "ltrim",
             };
             (Class::List, name)
+        }
+        KeyCommand::SortedSet(command) => {
+            let name = match command {
+                SortedSetCommand::Remove { .. } => name,
+                SortedSetCommand::Set { is_increment: true, .. } => "zincr",
+                SortedSetCommand::Set { is_increment: false, .. } => "zadd",
+            };
+            (Class::SortedSet, name)
         }
         _ => return None,
     })

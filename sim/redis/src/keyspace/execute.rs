@@ -73,6 +73,7 @@ impl Keyspace {
                 let (_, change) = self.set(key, value, how, turn);
                 (Reply::Integer(i64::from(change == Change::Set)), change)
             }
+            KeyCommand::SortedSet(command) => self.apply_to_sorted_set(key, command, turn),
         }
     }
 

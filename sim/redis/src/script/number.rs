@@ -1,7 +1,7 @@
 //! Numbers as C and real servers write them, and as C reads them.
 
 /// Formats a number like `%.{digits}g` in C.
-pub(super) fn general(number: f64, digits: usize) -> String {
+pub(crate) fn general(number: f64, digits: usize) -> String {
     if !number.is_finite() {
         return not_finite(number);
     }
@@ -17,7 +17,7 @@ pub(super) fn general(number: f64, digits: usize) -> String {
 }
 
 /// Returns the shortest text that reads as the same number, in the format of Grisu2's reference.
-pub(super) fn shortest(number: f64) -> String {
+pub(crate) fn shortest(number: f64) -> String {
     if !number.is_finite() {
         return not_finite(number);
     }
@@ -54,7 +54,7 @@ pub(super) fn truncate(number: f64) -> i64 {
 }
 
 /// Parses the number at the beginning of `text` like `strtod`; returns it with its length.
-pub(super) fn leading(text: &[u8]) -> Option<(f64, usize)> {
+pub(crate) fn leading(text: &[u8]) -> Option<(f64, usize)> {
     let sign = usize::from(matches!(text.first(), Some(b'-' | b'+')));
     let negate = |number: f64| if text[0] == b'-' { -number } else { number };
     let rest = &text[sign..];

@@ -9,7 +9,7 @@ use self::connection::{client, hello, select};
 use self::keys::{conditional, expire, found, getex, moved, set, several};
 use self::server::{config, described, restricted, users};
 pub(crate) use self::types::stores_in_hash;
-use self::types::{cut, hash, list};
+use self::types::{cut, hash, list, sorted_set};
 use crate::dice::Dice;
 use crate::round::Word;
 use crate::words::{anything, in_some_case, integer, is, key, milliseconds, seconds, value};
@@ -20,7 +20,7 @@ type Words = Vec<Word>;
 type Make = fn(&mut Dice) -> Words;
 
 /// Weights and generators of commands on keys, which may also appear in a script or a transaction.
-const KEYED: [(usize, Make); 21] = [
+const KEYED: [(usize, Make); 22] = [
     (20, set),
     (8, |dice| words(dice, "GET", &[key])),
     (6, |dice| words(dice, "SETNX", &[key, value])),
@@ -42,6 +42,7 @@ const KEYED: [(usize, Make); 21] = [
     (3, found),
     (18, hash),
     (18, list),
+    (18, sorted_set),
 ];
 
 /// Weights and generators of commands on the connection and the server.

@@ -47,11 +47,11 @@ impl LockKey {
         let expires = effect.expires_wall_ms.is_some();
         let shows = match effect.change {
             Change::Set => {
-                // A list is no lock under another name: it wakes those who wait for the lock.
+                // Under another name, these are no lock but wake or queue those who wait for it.
                 let is_other = stored.as_ref().is_some_and(|it| match it {
                     Content::String(value) => is_small_number(value),
                     Content::Hash(_) => false,
-                    Content::List(_) => true,
+                    Content::List(_) | Content::SortedSet(_) => true,
                 });
                 expires || !is_other || **key == *resource.as_bytes()
             }

@@ -72,7 +72,7 @@ fn changes_of_keys_are_events() {
 }
 
 #[test]
-fn changes_of_hashes_and_lists_are_events() {
+fn changes_of_other_types_are_events() {
     hears(
         &REDIS_7_0,
         &[
@@ -96,6 +96,12 @@ fn changes_of_hashes_and_lists_are_events() {
             ("COPY h g", "space:g=copy_to"),
             ("RENAME g h", "space:g=rename_from space:h=rename_to"),
             ("SET h 1", "space:h=set"),
+            ("ZADD z 1 a 2 b", "space:z=zadd"),
+            ("ZADD z 1 a", ""),
+            ("ZADD z INCR 1 a", "space:z=zincr"),
+            ("ZREM z x", ""),
+            ("ZREMRANGEBYRANK z 0 0", "space:z=zremrangebyrank"),
+            ("ZREM z b", "space:z=zrem space:z=del"),
         ],
     );
 }
@@ -140,8 +146,8 @@ fn readers_of_a_key_learn_of_its_change_in_the_order_of_servers() {
     }
     let heard = |bench: &mut Bench| {
         let heard = bench.heard();
-        let words =
-            "invalidate expired set del lpop rpop rpush lset lrem ltrim rename_from rename_to";
+        let words = "invalidate expired set del lpop rpop rpush lset lrem ltrim rename_from \
+            rename_to zadd zrem zremrangebyrank";
         let is_meant = |word: &&str| words.split(' ').any(|it| it == *word);
         heard.split(' ').filter(is_meant).collect::<Vec<_>>().join(" ")
     };
@@ -171,6 +177,18 @@ fn readers_of_a_key_learn_of_its_change_in_the_order_of_servers() {
     ] {
         bench.said(1, "RPUSH l 1 2 3");
         bench.ask("LLEN l");
+        drop(bench.heard());
+        bench.said(1, line);
+        assert_eq!(heard(&mut bench), expected, "{line}");
+    }
+    for (line, expected) in [
+        ("ZADD z 3 c", "invalidate zadd"),
+        ("ZREM z a", "zrem invalidate"),
+        ("ZREM z a b c", "zrem del invalidate"),
+        ("ZREMRANGEBYRANK z 0 -1", "invalidate zremrangebyrank del"),
+    ] {
+        bench.said(1, "ZADD z 1 a 2 b");
+        bench.ask("ZCARD z");
         drop(bench.heard());
         bench.said(1, line);
         assert_eq!(heard(&mut bench), expected, "{line}");

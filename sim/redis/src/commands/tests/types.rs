@@ -167,3 +167,66 @@ fn hashes_and_lists_survive_a_restart_and_reach_a_replica() {
     let list = kept.first().stored(b"l").map(|entry| &entry.value);
     assert!(matches!(list, Some(Content::List(list)) if list.len() == 1));
 }
+
+/// Recorded from Redis 7.0.15.
+#[test]
+fn a_sorted_set_is_in_the_order_of_scores() {
+    let pair = "*2\r\n$1\r\nc\r\n$1\r\n5";
+    let limit = "-ERR syntax error, LIMIT is only supported in combination with either BYSCORE or \
+        BYLEX";
+    Bench::new(&REDIS_7_0).goes(&[
+        ("ZADD z 2 b 1 a 2 a", ":2"),
+        ("ZADD z CH NX 3 c 4 b", ":1"),
+        ("ZADD z XX GT CH 1 c 5 d", ":0"),
+        ("ZADD z LT 1 c", ":0"),
+        ("ZADD z INCR 4 c", "$1\r\n5"),
+        ("ZADD z NX INCR 4 c", "$-1"),
+        ("ZINCRBY z 0.1 x", "$19\r\n0.10000000000000001"),
+        ("ZRANGE z 0 -1", "*4\r\n$1\r\nx\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc"),
+        ("ZRANGE z 0 0 REV WITHSCORES", pair),
+        ("ZRANGEBYSCORE z (2 inf WITHSCORES", pair),
+        ("ZRANGE z inf 2 BYSCORE REV LIMIT 1 1", "*1\r\n$1\r\nb"),
+        ("ZRANGE z 0 1 LIMIT 0 1", limit),
+        ("ZRANK z b", ":2"),
+        ("ZREVRANK z b", ":1"),
+        ("ZCOUNT z (1 2", ":2"),
+        ("ZSCORE z nosuch", "$-1"),
+        ("ZREMRANGEBYSCORE z -inf (2", ":1"),
+        ("ZREM z a nosuch", ":1"),
+        ("ZREMRANGEBYRANK z 0 0", ":1"),
+        ("OBJECT ENCODING z", "$8\r\nlistpack"),
+        ("TYPE z", "+zset"),
+        ("ZREM z c", ":1"),
+        ("EXISTS z", ":0"),
+    ]);
+}
+
+#[test]
+fn scores_that_are_no_numbers_change_nothing() {
+    Bench::new(&REDIS_7_0).goes(&[
+        ("ZADD z 1 a x b", "-ERR value is not a valid float"),
+        ("ZADD z 1 a 2", "-ERR syntax error"),
+        ("ZADD z NX", "-ERR wrong number of arguments for 'zadd' command"),
+        ("ZADD z NX XX 1 a", "-ERR XX and NX options at the same time are not compatible"),
+        ("ZADD z NX GT 1 a", "-ERR GT, LT, and/or NX options at the same time are not compatible"),
+        ("ZADD z INCR 1 a 2 b", "-ERR INCR option supports a single increment-element pair"),
+        ("EXISTS z", ":0"),
+        ("ZADD z inf a", ":1"),
+        ("ZINCRBY z -inf a", "-ERR resulting score is not a number (NaN)"),
+        ("ZCOUNT z a 1", "-ERR min or max is not a float"),
+        ("SET s 1", "+OK"),
+        ("ZADD s XX 1 a", "-WRONGTYPE Operation against a key holding the wrong kind of value"),
+    ]);
+}
+
+/// Recorded from Redis 7.0.15, and from Valkey's documentation of the shortest form.
+#[test]
+fn scores_have_the_form_of_the_version() {
+    for (profile, score) in [(&REDIS_7_0, "0.10000000000000001"), (&VALKEY_9, "0.1")] {
+        let mut bench = Bench::new(profile);
+        bench.goes(&[("ZADD z 0.1 a", ":1")]);
+        bench.ask("HELLO 3");
+        let pair = format!("*1\r\n*2\r\n$1\r\na\r\n,{score}");
+        bench.goes(&[("ZSCORE z a", &format!(",{score}")), ("ZRANGE z 0 -1 WITHSCORES", &pair)]);
+    }
+}

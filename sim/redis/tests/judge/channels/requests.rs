@@ -24,7 +24,7 @@ const LISTS: [&str; 3] = ["l", "m", "n"];
 /// A timeout that passes within a step, in seconds.
 const SHORT: &str = "0.002";
 
-const KINDS: [(usize, Make); 24] = [
+const KINDS: [(usize, Make); 25] = [
     (14, |dice| several(dice, "SUBSCRIBE", &CHANNELS)),
     (8, |dice| several(dice, "PSUBSCRIBE", &PATTERNS)),
     (6, |dice| several(dice, "SSUBSCRIBE", &CHANNELS)),
@@ -44,6 +44,7 @@ const KINDS: [(usize, Make); 24] = [
     (50, listed),
     (16, waiting),
     (6, hashed),
+    (10, sorted),
     (8, settings),
     (14, operator),
     (3, rights),
@@ -262,6 +263,21 @@ fn hashed(dice: &mut Dice) -> Vec<Word> {
         3 => &["HDEL", "h", "f"],
         4 => &["HDEL", "h", "f", "g"],
         _ => &["HGETALL", "h"],
+    };
+    phrase(dice, words)
+}
+
+fn sorted(dice: &mut Dice) -> Vec<Word> {
+    let words: &[&str] = match dice.below(10) {
+        0 | 1 => &["ZADD", "z", "1", "a", "2", "b"],
+        2 => &["ZADD", "z", "NX", "3", "a"],
+        3 => &["ZADD", "z", "INCR", "1", "c"],
+        4 => &["ZINCRBY", "z", "2", "a"],
+        5 => &["ZREM", "z", "a", "b", "c"],
+        6 => &["ZREM", "z", "a"],
+        7 => &["ZREMRANGEBYSCORE", "z", "-inf", "1"],
+        8 => &["ZREMRANGEBYRANK", "z", "0", "-1"],
+        _ => &["ZRANGE", "z", "0", "-1", "WITHSCORES"],
     };
     phrase(dice, words)
 }

@@ -1,4 +1,4 @@
-//! Commands on hashes and lists.
+//! Commands on hashes, lists and sorted sets.
 
 use super::{Words, words};
 use crate::dice::Dice;
@@ -69,6 +69,97 @@ pub(super) fn list(dice: &mut Dice) -> Words {
         _ => {}
     }
     command
+}
+
+pub(super) fn sorted_set(dice: &mut Dice) -> Words {
+    let set = |dice: &mut Dice| if dice.once_in(3) { key(dice) } else { Word::text("z:x") };
+    let name = dice.weighted(&[
+        (12, "ZADD"),
+        (5, "ZINCRBY"),
+        (6, "ZREM"),
+        (4, "ZSCORE"),
+        (4, "ZCARD"),
+        (3, "ZCOUNT"),
+        (6, "ZRANGE"),
+        (6, "ZRANGEBYSCORE"),
+        (3, "ZRANK"),
+        (2, "ZREVRANK"),
+        (3, "ZREMRANGEBYSCORE"),
+        (2, "ZREMRANGEBYRANK"),
+    ]);
+    let mut command = words(dice, name, &[set]);
+    let count = 1 + dice.below(3);
+    match name {
+        "ZADD" => {
+            command.extend(options(dice, &["NX", "XX", "GT", "LT", "CH", "INCR"]));
+            (0..count).for_each(|_| command.extend([score(dice), member(dice)]));
+        }
+        "ZINCRBY" => command.extend([score(dice), member(dice)]),
+        "ZREM" => command.extend((0..count).map(|_| member(dice))),
+        "ZSCORE" | "ZRANK" | "ZREVRANK" => command.push(member(dice)),
+        "ZRANGE" if dice.once_in(2) => {
+            command.extend([place(dice), place(dice)]);
+            command.extend(options(dice, &["WITHSCORES", "REV"]));
+        }
+        "ZRANGE" => {
+            command.extend([bound(dice), bound(dice), in_some_case(dice, "BYSCORE")]);
+            command.extend(options(dice, &["WITHSCORES", "REV"]));
+            command.extend(limit(dice));
+        }
+        "ZRANGEBYSCORE" => {
+            command.extend([bound(dice), bound(dice)]);
+            command.extend(options(dice, &["WITHSCORES"]));
+            command.extend(limit(dice));
+        }
+        "ZCOUNT" | "ZREMRANGEBYSCORE" => command.extend([bound(dice), bound(dice)]),
+        "ZREMRANGEBYRANK" => command.extend([place(dice), place(dice)]),
+        _ => {}
+    }
+    command
+}
+
+/// Draws none of the options most of the time, else one or two of them.
+fn options(dice: &mut Dice, names: &[&str]) -> Words {
+    let count = dice.weighted(&[(5, 0), (4, 1), (1, 2)]);
+    let mut drawn = Vec::new();
+    for _ in 0..count {
+        let name = dice.pick(names);
+        drawn.push(in_some_case(dice, name));
+    }
+    drawn
+}
+
+fn limit(dice: &mut Dice) -> Words {
+    match dice.below(4) {
+        0 => vec![in_some_case(dice, "LIMIT"), place(dice), place(dice)],
+        _ => Vec::new(),
+    }
+}
+
+fn score(dice: &mut Dice) -> Word {
+    match dice.below(8) {
+        0 => integer(dice),
+        1 => Word::text(dice.pick(&["inf", "-INF", "+Infinity", "-0", "1e400", "1e-400", "nan"])),
+        2 => Word::text(dice.pick(&["0.1", "-1.5", ".5", "3.", "1e17", "1e-7", "0x10", " 1", ""])),
+        _ => Word::text(&dice.between(-3, 4).to_string()),
+    }
+}
+
+fn bound(dice: &mut Dice) -> Word {
+    match dice.below(8) {
+        0 => Word::text(dice.pick(&["-inf", "+inf", "(inf", "(-inf"])),
+        1 => Word::text(dice.pick(&["(", "(nan", "x", "( 1", " 1", "1 ", "((1", "(1.5"])),
+        2 => score(dice),
+        3 => Word::text(&format!("({}", dice.between(-3, 4))),
+        _ => Word::text(&dice.between(-3, 4).to_string()),
+    }
+}
+
+fn member(dice: &mut Dice) -> Word {
+    match dice.below(8) {
+        0 => value(dice),
+        _ => Word::text(dice.pick(&["a", "b", "", "B", "8743c9c0-0795-4907-87fd-6c719a6b4586:1"])),
+    }
 }
 
 /// Draws a place in a short list, or any number.
