@@ -122,7 +122,11 @@ impl KeyCommand<'_> {
             | Self::Setnx { .. } => true,
             Self::Hash(command) => !matches!(command, HashCommand::Delete { .. }),
             Self::List(command) => {
-                matches!(command, ListCommand::Push { .. } | ListCommand::Set { .. })
+                let is_smaller = matches!(
+                    command,
+                    ListCommand::Pop { .. } | ListCommand::Remove { .. } | ListCommand::Trim { .. }
+                );
+                !is_smaller
             }
             Self::SortedSet(command) => matches!(command, SortedSetCommand::Set { .. }),
             _ => false,

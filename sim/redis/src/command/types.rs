@@ -36,6 +36,16 @@ pub enum HashCommand<'a> {
 /// A command on a list. Unless it says otherwise, it replies with an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListCommand<'a> {
+    /// `LINSERT`: replies with the new length, -1 if no element equals the pivot, 0 if there is no
+    /// such key.
+    Insert {
+        /// The first element equal to this one gets a new neighbour.
+        pivot: &'a [u8],
+        /// New element.
+        value: &'a [u8],
+        /// Side of the pivot on which the element is added.
+        side: ListEnd,
+    },
     /// `LPOP` and `RPOP`: replies with the number of removed elements.
     Pop {
         /// End at which elements are removed.

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::call::{count, integer};
-use super::{Call, DENY_OOM, Keys, Outcome, READ, REPLIES_FIRST, Refusal, Spec, WRITE};
+use super::call::{count, integer, is};
+use super::{Call, DENY_OOM, Keys, Outcome, READ, REPLIES_FIRST, Refusal, Spec, WRITE, text};
 use crate::keyspace::{part, place};
 use crate::resp::Value;
 use crate::{Content, ErrorReply, KeyCommand, ListCommand, ListEnd, SmallBytes};
@@ -14,7 +14,9 @@ const POP: u16 = WRITE | REPLIES_FIRST;
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::new("lindex", 3, READ, Keys::First, element),
+    Spec::new("linsert", 5, WRITE | DENY_OOM, Keys::First, insert),
     Spec::new("llen", 2, READ, Keys::First, length),
+    Spec::new("lmove", 5, WRITE | DENY_OOM, Keys::FirstTwo, move_between),
     Spec::new("lpop", -2, POP, Keys::First, |call| pop(call, ListEnd::Head)),
     Spec::new("lpush", -3, ADD, Keys::First, |call| push(call, ListEnd::Head, false)),
     Spec::new("lpushx", -3, ADD, Keys::First, |call| push(call, ListEnd::Head, true)),
@@ -23,6 +25,9 @@ pub(super) const COMMANDS: &[Spec] = &[
     Spec::new("lset", 4, ADD, Keys::First, set),
     Spec::new("ltrim", 4, WRITE, Keys::First, trim),
     Spec::new("rpop", -2, POP, Keys::First, |call| pop(call, ListEnd::Tail)),
+    Spec::new("rpoplpush", 3, WRITE | DENY_OOM, Keys::FirstTwo, |call| {
+        move_element(call, ListEnd::Tail, ListEnd::Head)
+    }),
     Spec::new("rpush", -3, ADD, Keys::First, |call| push(call, ListEnd::Tail, false)),
     Spec::new("rpushx", -3, ADD, Keys::First, |call| push(call, ListEnd::Tail, true)),
 ];
@@ -54,6 +59,15 @@ pub(super) fn pop_one(
     Ok(Some(element))
 }
 
+/// Parses an end of a list, or a side of an element.
+fn end_named(word: &[u8], head: &str, tail: &str) -> Result<ListEnd, Refusal> {
+    match () {
+        () if is(word, head) => Ok(ListEnd::Head),
+        () if is(word, tail) => Ok(ListEnd::Tail),
+        () => Err(text::SYNTAX),
+    }
+}
+
 fn bulk(value: &SmallBytes) -> Value {
     Value::Bulk(value.share())
 }
@@ -72,9 +86,39 @@ fn elements(call: &mut Call<'_>) -> Outcome {
     Ok(Value::Array(list.range(part(first, last, list.len())).map(bulk).collect()))
 }
 
+fn insert(call: &mut Call<'_>) -> Outcome {
+    let &[key, side, pivot, value] = call.arguments() else { return Err(call.arity()) };
+    let side = end_named(side, "BEFORE", "AFTER")?;
+    call.answer(key, KeyCommand::List(ListCommand::Insert { pivot, value, side }))
+}
+
 fn length(call: &mut Call<'_>) -> Outcome {
     let key = call.arguments()[0];
     Ok(count(list(call, key)?.map_or(0, |list| list.len())))
+}
+
+/// `LMOVE`. Parses the ends before it looks up the keys.
+fn move_between(call: &mut Call<'_>) -> Outcome {
+    let &[_, _, from, to] = call.arguments() else { return Err(call.arity()) };
+    let (from, to) = (end_named(from, "LEFT", "RIGHT")?, end_named(to, "LEFT", "RIGHT")?);
+    move_element(call, from, to)
+}
+
+/// Moves an element from the first list to the second one, which may be the same.
+fn move_element(call: &mut Call<'_>, from: ListEnd, to: ListEnd) -> Outcome {
+    let (source, target) = (call.arguments()[0], call.arguments()[1]);
+    let stored = list(call, source)?;
+    let element = stored.as_ref().and_then(|list| from.element(list)).cloned();
+    let Some(element) = element else { return Ok(Value::Null) };
+    drop(stored);
+    list(call, target)?;
+    let (values, to_existing) = ([&*element], false);
+    // Real servers publish the events in this order. It moves an element within a list, too: the
+    // copy is an equal one.
+    let push = ListCommand::Push { end: to, values: &values, to_existing };
+    call.on(target, KeyCommand::List(push));
+    call.on(source, KeyCommand::List(ListCommand::Pop { end: from, count: 1 }));
+    Ok(bulk(&element))
 }
 
 fn pop(call: &mut Call<'_>, end: ListEnd) -> Outcome {

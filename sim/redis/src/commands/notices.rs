@@ -96,6 +96,7 @@ fn editing(name: &'static str, command: KeyCommand<'_>) -> Option<(Class, &'stat
         }
         KeyCommand::List(command) => {
             let name = match command {
+                ListCommand::Insert { .. } => "linsert",
                 ListCommand::Pop { end: ListEnd::Head, .. } => "lpop",
                 ListCommand::Pop { end: ListEnd::Tail, .. } => "rpop",
                 ListCommand::Push { end: ListEnd::Head, .. } => "lpush",

@@ -27,6 +27,7 @@ impl Keyspace {
         let length = list.map_or(0, |list| list.len());
         match command {
             ListCommand::Push { to_existing: true, .. }
+            | ListCommand::Insert { .. }
             | ListCommand::Pop { .. }
             | ListCommand::Remove { .. }
                 if length == 0 =>
@@ -36,6 +37,15 @@ impl Keyspace {
             ListCommand::Trim { .. } if length == 0 => unchanged(Reply::Ok),
             ListCommand::Set { .. } if length == 0 => {
                 unchanged(Reply::Error(ErrorReply::NoSuchKey))
+            }
+            ListCommand::Insert { pivot, value, side } => {
+                let place = list.and_then(|list| list.iter().position(|it| **it == *pivot));
+                let Some(place) = place else { return unchanged(Reply::Integer(-1)) };
+                self.edit_list(key, turn, |list| {
+                    let place = if side == ListEnd::Head { place } else { place + 1 };
+                    list.insert(place, SmallBytes::new(value));
+                    Reply::Integer(list.len() as i64)
+                })
             }
             ListCommand::Push { end, values, .. } => self.edit_list(key, turn, |list| {
                 push(list, end, values);

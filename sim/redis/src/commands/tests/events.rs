@@ -89,6 +89,10 @@ fn changes_of_other_types_are_events() {
             ("LREM l 0 x", ""),
             ("LREM l 0 d", "space:l=lrem"),
             ("LTRIM l 0 9", "space:l=ltrim"),
+            ("LINSERT l AFTER b e", "space:l=linsert"),
+            ("RPOPLPUSH l m", "space:m=lpush space:l=rpop"),
+            ("LMOVE m m LEFT RIGHT", "space:m=rpush space:m=lpop"),
+            ("LMOVE m k LEFT RIGHT", "space:k=rpush space:m=lpop space:m=del"),
             ("RPOP l 0", ""),
             ("RPOP l", "space:l=rpop"),
             ("LPOP l 2", "space:l=lpop space:l=del"),
@@ -146,7 +150,7 @@ fn readers_of_a_key_learn_of_its_change_in_the_order_of_servers() {
     }
     let heard = |bench: &mut Bench| {
         let heard = bench.heard();
-        let words = "invalidate expired set del lpop rpop rpush lset lrem ltrim rename_from \
+        let words = "invalidate expired set del lpop rpop lpush rpush lset lrem ltrim rename_from \
             rename_to zadd zrem zremrangebyrank";
         let is_meant = |word: &&str| words.split(' ').any(|it| it == *word);
         heard.split(' ').filter(is_meant).collect::<Vec<_>>().join(" ")
@@ -174,6 +178,7 @@ fn readers_of_a_key_learn_of_its_change_in_the_order_of_servers() {
         ("BLPOP l 0", "lpop invalidate"),
         ("LTRIM l 1 1", "ltrim invalidate"),
         ("LTRIM l 9 9", "ltrim del invalidate"),
+        ("RPOPLPUSH l m", "lpush rpop invalidate"),
     ] {
         bench.said(1, "RPUSH l 1 2 3");
         bench.ask("LLEN l");

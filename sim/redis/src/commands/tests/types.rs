@@ -230,3 +230,28 @@ fn scores_have_the_form_of_the_version() {
         bench.goes(&[("ZSCORE z a", &format!(",{score}")), ("ZRANGE z 0 -1 WITHSCORES", &pair)]);
     }
 }
+
+/// Recorded from Redis 7.0.15.
+#[test]
+fn an_element_is_inserted_or_moved_to_another_list() {
+    let wrong = "-WRONGTYPE Operation against a key holding the wrong kind of value";
+    Bench::new(&REDIS_7_0).goes(&[
+        ("LINSERT l BEFORE 1 x", ":0"),
+        ("RPUSH l 1 2 3", ":3"),
+        ("LINSERT l BEFORE 1 x", ":4"),
+        ("LINSERT l AFTER 3 y", ":5"),
+        ("LINSERT l AFTER z y", ":-1"),
+        ("LINSERT l UNDER 3 y", "-ERR syntax error"),
+        ("LMOVE l m LEFT RIGHT", "$1\r\nx"),
+        ("RPOPLPUSH l m", "$1\r\ny"),
+        ("LRANGE m 0 -1", "*2\r\n$1\r\ny\r\n$1\r\nx"),
+        ("LMOVE l l LEFT RIGHT", "$1\r\n1"),
+        ("LRANGE l 0 -1", "*3\r\n$1\r\n2\r\n$1\r\n3\r\n$1\r\n1"),
+        ("LMOVE l m UP RIGHT", "-ERR syntax error"),
+        ("SET s 1", "+OK"),
+        ("RPOPLPUSH m s", wrong),
+        ("RPOPLPUSH nosuch s", "$-1"),
+        ("RPOPLPUSH m m", "$1\r\nx"),
+        ("LLEN m", ":2"),
+    ]);
+}

@@ -62,8 +62,8 @@ pub(super) fn draw(dice: &mut Dice) -> Form {
 /// connection takes its own channels away; and some commands reply to their own connection before
 /// they publish an event.
 fn operator(dice: &mut Dice) -> Vec<Word> {
-    let key = dice.pick(&KEYS);
-    let words: &[&str] = match dice.below(14) {
+    let (key, list, other) = (dice.pick(&KEYS), dice.pick(&LISTS), dice.pick(&LISTS));
+    let words: &[&str] = match dice.below(16) {
         0 => &["CONFIG", "SET", "notify-keyspace-events", ""],
         1..=3 => &["CONFIG", "SET", "notify-keyspace-events", "KEA"],
         4 => &["CONFIG", "SET", "notify-keyspace-events", "Kg"],
@@ -75,6 +75,8 @@ fn operator(dice: &mut Dice) -> Vec<Word> {
         10 => &["SET", key, "m", "GET", "EX", "100"],
         11 => &["GETDEL", key],
         12 => &["GETEX", key, "EX", "100"],
+        13 => &["LMOVE", list, other, "LEFT", "RIGHT"],
+        14 => &["RPOPLPUSH", list, other],
         _ => &["GETEX", key, "PERSIST"],
     };
     phrase(dice, words)
@@ -105,7 +107,7 @@ pub(super) fn with_id(form: Form, id: u64) -> Form {
 /// Returns true for a request of the operator.
 pub(super) fn is_operators(form: &Form) -> bool {
     let name = form.name().0;
-    let names = ["ACL", "CONFIG", "EXPIRE", "GETDEL", "GETEX", "GETSET"];
+    let names = ["ACL", "CONFIG", "EXPIRE", "GETDEL", "GETEX", "GETSET", "LMOVE", "RPOPLPUSH"];
     let shows = matches!(form, Form::Array(words) if words.len() > 3)
         && name == b"SET"
         && form.told().contains("\"GET\"");
@@ -220,7 +222,7 @@ fn keyed(dice: &mut Dice) -> Vec<Word> {
 /// Draws a request about lists for which connections wait.
 fn listed(dice: &mut Dice) -> Vec<Word> {
     let (list, other) = (dice.pick(&LISTS), dice.pick(&LISTS));
-    let words: &[&str] = match dice.below(22) {
+    let words: &[&str] = match dice.below(23) {
         0..=3 => &["LPUSH", list, "1", "2"],
         4..=7 => &["RPUSH", list, "1"],
         8 => &["RPUSHX", list, "3", "1"],
@@ -236,6 +238,7 @@ fn listed(dice: &mut Dice) -> Vec<Word> {
         18 => &["SET", list, "x"],
         19 => &["EVAL", LISTED, "2", list, other],
         20 => &["EVAL", GONE, "1", list],
+        21 => &["LINSERT", list, "BEFORE", "1", "2"],
         _ => &["CLIENT", "UNBLOCK", "{id}", "ERROR"],
     };
     phrase(dice, words)

@@ -56,6 +56,9 @@ pub(super) fn list(dice: &mut Dice) -> Words {
         (4, "LREM"),
         (3, "LSET"),
         (2, "LTRIM"),
+        (3, "LINSERT"),
+        (3, "LMOVE"),
+        (2, "RPOPLPUSH"),
     ]);
     let mut command = words(dice, name, &[list]);
     match name {
@@ -65,6 +68,16 @@ pub(super) fn list(dice: &mut Dice) -> Words {
         }
         "LRANGE" | "LTRIM" => command.extend([place(dice), place(dice)]),
         "LINDEX" => command.push(place(dice)),
+        "LINSERT" => {
+            let side = dice.pick(&["BEFORE", "AFTER", "AFTER", "LEFT"]);
+            command.extend([in_some_case(dice, side), value(dice), value(dice)]);
+        }
+        "LMOVE" => {
+            let ends = [0; 2].map(|_| dice.pick(&["LEFT", "RIGHT", "LEFT", "RIGHT", "HEAD"]));
+            command.push(list(dice));
+            command.extend(ends.map(|end| in_some_case(dice, end)));
+        }
+        "RPOPLPUSH" => command.push(list(dice)),
         "LREM" | "LSET" => command.extend([place(dice), value(dice)]),
         _ => {}
     }
