@@ -18,26 +18,25 @@ impl Keyspace {
         command: ListCommand<'_>,
         turn: Turn,
     ) -> Done {
+        let reply = match self.stored(key).map(|entry| &entry.value) {
+            None => reply_without_list(command),
+            Some(Content::List(_)) => None,
+            Some(_) => Some(Reply::Error(ErrorReply::WrongType)),
+        };
+        match reply {
+            Some(reply) => (reply, Change::Nothing),
+            None => self.change_list(key, command, turn),
+        }
+    }
+
+    fn change_list(&mut self, key: &[u8], command: ListCommand<'_>, turn: Turn) -> Done {
         let unchanged = |reply| (reply, Change::Nothing);
         let list = match self.stored(key).map(|entry| &entry.value) {
-            None => None,
             Some(Content::List(list)) => Some(list),
-            Some(_) => return unchanged(Reply::Error(ErrorReply::WrongType)),
+            _ => None,
         };
         let length = list.map_or(0, |list| list.len());
         match command {
-            ListCommand::Push { to_existing: true, .. }
-            | ListCommand::Insert { .. }
-            | ListCommand::Pop { .. }
-            | ListCommand::Remove { .. }
-                if length == 0 =>
-            {
-                unchanged(Reply::Integer(0))
-            }
-            ListCommand::Trim { .. } if length == 0 => unchanged(Reply::Ok),
-            ListCommand::Set { .. } if length == 0 => {
-                unchanged(Reply::Error(ErrorReply::NoSuchKey))
-            }
             ListCommand::Insert { pivot, value, side } => {
                 let place = list.and_then(|list| list.iter().position(|it| **it == *pivot));
                 let Some(place) = place else { return unchanged(Reply::Integer(-1)) };
@@ -96,6 +95,19 @@ impl Keyspace {
             let left = (!list.is_empty()).then_some(Content::List(list));
             (reply, left)
         })
+    }
+}
+
+/// Returns the reply to a command on a missing list; `None` if the command creates the list.
+const fn reply_without_list(command: ListCommand<'_>) -> Option<Reply> {
+    match command {
+        ListCommand::Push { to_existing: false, .. } => None,
+        ListCommand::Push { to_existing: true, .. }
+        | ListCommand::Insert { .. }
+        | ListCommand::Pop { .. }
+        | ListCommand::Remove { .. } => Some(Reply::Integer(0)),
+        ListCommand::Set { .. } => Some(Reply::Error(ErrorReply::NoSuchKey)),
+        ListCommand::Trim { .. } => Some(Reply::Ok),
     }
 }
 
