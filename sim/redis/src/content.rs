@@ -11,8 +11,8 @@ pub use members::{Members, Score};
 
 use crate::SmallBytes;
 
-/// Value of a key, of one of the types that a server knows. Copies of another type than a string share its
-/// parts until one of them changes.
+/// Value of a key, of one of the types that a server knows. Copies of a value that is not a string
+/// share its parts until one of them changes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Content {
     /// A byte string.

@@ -42,8 +42,8 @@ impl Keyspace {
         }
     }
 
-    /// Changes a sorted set, or a new one if the key does not exist, and replies with the number that
-    /// `edit` returns. A set without members is deleted.
+    /// Changes a sorted set, or a new one if the key does not exist, and replies with the number
+    /// that `edit` returns. A set without members is deleted.
     fn edit_sorted_set(
         &mut self,
         key: &[u8],

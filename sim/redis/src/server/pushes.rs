@@ -21,8 +21,9 @@ impl Server {
         self.master.pushes.take().into_iter().filter_map(|push| self.formed(push)).collect()
     }
 
-    /// Chooses the connection and the form of each pending invalidation. Real servers do so when the
-    /// key changes, so this is called before a further command changes the state of a connection.
+    /// Chooses the connection and the form of each pending invalidation. Real servers do so when
+    /// the key changes, so this is called before a further command changes the state of a
+    /// connection.
     pub(crate) fn address_pushes(&mut self) {
         if self.master.pushes.is_empty() {
             return;
