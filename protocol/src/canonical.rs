@@ -19,7 +19,8 @@ use super::token::Token;
 /// Canonical state of a drained [`NodeSet`](super::NodeSet), as returned by
 /// [`NodeSet::canonical`](super::NodeSet::canonical).
 ///
-/// Round trips are left out, although they decide how long a client waits after a failed attempt.
+/// Round trips are left out, although they decide how long a client waits after a failed attempt; and
+/// so is the time for which a connection has lasted, which decides how long it waits with a dial.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Canonical(Vec<u64>);
 

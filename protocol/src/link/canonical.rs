@@ -1,6 +1,5 @@
 //! Encodes a link for [`NodeSet::canonical`](crate::NodeSet::canonical).
 
-use super::connection::REDIAL_FIRST;
 use super::owed_releases::Stage;
 use super::{Link, Pending, State};
 use crate::canonical::Encoder;
@@ -23,8 +22,6 @@ impl Link {
         out.flag(self.writable);
         out.flag(self.reset_wanted.is_some());
         out.word(self.redial_after.as_nanos() as u64);
-        let lasts_from = self.has_transport().then_some(self.lasts_from);
-        out.maybe_ahead(lasts_from.filter(|_| self.redial_after != REDIAL_FIRST));
         out.word(self.jitter);
         out.word(if self.jitter == 0 { 0 } else { u64::from(self.epoch) });
         let known = self.eligibility.known();
