@@ -60,6 +60,8 @@ pub(crate) struct State {
     nodes: Vec<Node>,
     encoder: Encoder,
     timer: Task,
+    /// True once the tasks were started: the client has been used.
+    used: bool,
     /// Last reading of the clock.
     clock: BootInstant,
     /// Instant that the timer task waits for.
@@ -105,6 +107,7 @@ impl Driver {
             nodes: endpoints.iter().map(|_| Node::default()).collect(),
             encoder: Encoder::default(),
             timer: Task::default(),
+            used: false,
             clock: BootInstant::ZERO,
             armed: None,
             closing: false,
@@ -161,7 +164,6 @@ impl Driver {
     }
 
     /// Starts the tasks that are not running: at first use, and after their runtime has ended.
-    /// Called only from inside a poll.
     ///
     /// # Errors
     ///
@@ -173,6 +175,7 @@ impl Driver {
         self.environment.can_spawn().map_err(|why| AcquireError::not_started(&why))?;
         let mut state = self.lock();
         self.all_run.store(true, Ordering::Release);
+        state.used = true;
         let timer = !core::mem::replace(&mut state.timer.running, true);
         let nodes = state.machine.nodes().iter();
         let nodes: Vec<NodeIndex> = nodes
@@ -197,6 +200,21 @@ impl Driver {
         let result = act(self);
         // If no task can be started, the timer still ends the caller's wait at its deadline.
         let _ = self.start_tasks();
+        result
+    }
+
+    /// Runs `act`, which makes no caller wait, and then starts the tasks that have ended: their end
+    /// wakes no such caller, and the next extension would find no task. Starts none before the
+    /// first use of the client, and none once they may end.
+    pub(crate) fn call<T>(self: &Arc<Self>, act: impl FnOnce(&mut State, BootInstant) -> T) -> T {
+        let (result, needs_tasks) = self.turn(|state, now| {
+            let result = act(state, now);
+            (result, state.used && !state.is_finished() && !self.all_run.load(Ordering::Acquire))
+        });
+        if needs_tasks {
+            // Outside a runtime none can be started; `act` needs none.
+            let _ = self.start_tasks();
+        }
         result
     }
 

@@ -130,6 +130,13 @@
 //! A call that finds no runtime for its connections fails with [`AcquireErrorKind::NoRuntime`]. A
 //! later call may succeed.
 //!
+//! When the runtime of the connections ends, the next call of the client or of a lease from within
+//! another runtime opens them there; even [`Lease::check`] and [`Redlock::health`] do. Waiting
+//! callers are woken and do so at once. Dropping a handle does not, nor does any call from outside a
+//! runtime. Until such a call nothing is sent: leases that are kept alive end with
+//! [`LostReason::KeepAliveFailed`], and releases wait. If the holder of a lease may make no call for
+//! half of the TTL, let a task await [`Lease::lost`], or use [`Builder::background_thread`].
+//!
 //! A node with a name is looked up by the system's resolver, on a thread of the runtime. While the
 //! resolver is silent, dropping the runtime waits for it, and so does the end of a `main` with
 //! `#[tokio::main]`, often for 10 s: build the runtime yourself and end it with

@@ -66,8 +66,8 @@ impl Driver {
     }
 
     /// Returns the state of the nodes, as far as it is known without asking them.
-    pub(crate) fn health(&self) -> Health {
-        self.turn(|state, now| {
+    pub(crate) fn health(self: &Arc<Self>) -> Health {
+        self.call(|state, now| {
             let machine = &state.machine;
             let of = |node: NodeIndex| {
                 let entry = &state.nodes[node.get()];

@@ -20,7 +20,9 @@ pub enum LostReason {
     /// reached.
     KeepAliveEnded,
     /// The deadline of a lease that is kept alive has passed, or is about to, because too few nodes
-    /// confirmed the last extension in time.
+    /// confirmed the last extension in time. Either the nodes did not answer or refused, or nothing
+    /// served the connections: their runtime was blocked, or had ended and no call from within
+    /// another one followed (see "Runtime" in the crate's documentation).
     KeepAliveFailed,
     /// So many nodes have lost the key that another client can get a majority.
     KeysGone,

@@ -1,6 +1,10 @@
 //! Tasks of the client: their end and their new beginning.
 
-use crate::world::{SECOND, World};
+use std::time::Duration;
+
+use redlock_client::{KeepAlive, Lease, Redlock};
+
+use crate::world::{MS, SECOND, TTL, World};
 
 #[test]
 fn tasks_end_when_the_client_is_gone_and_nothing_is_owed() {
@@ -45,4 +49,69 @@ fn the_first_attempt_on_another_runtime_waits_for_its_connections() {
     let lease = world.block_on(redlock.try_acquire("res")).expect("all nodes are up");
     world.block_on(lease.release());
     assert_eq!(world.holders("res"), 0);
+}
+
+type Call = fn(&Redlock, &Lease);
+
+/// The calls that make no caller wait.
+const CALLS: [(&str, Call); 7] = [
+    ("check", |_, lease| _ = lease.check(Duration::ZERO)),
+    ("check_confirmed", |_, lease| _ = lease.check_confirmed(Duration::ZERO)),
+    ("deadline", |_, lease| _ = lease.deadline()),
+    ("is_valid", |_, lease| _ = lease.is_valid()),
+    ("remaining", |_, lease| _ = lease.remaining()),
+    ("votes", |_, lease| _ = lease.votes()),
+    ("health", |redlock, _| _ = redlock.health()),
+];
+
+#[test]
+fn any_call_serves_a_kept_lease_again_after_the_end_of_the_runtime() {
+    for (name, call) in CALLS {
+        for end in [World::end_runtime, World::drop_tasks] {
+            let world = World::new();
+            let redlock = world.client();
+            let keep_alive = KeepAlive::at_most(60 * SECOND);
+            let acquire = redlock.acquire("res").keep_alive(keep_alive);
+            let lease = world.block_on(acquire).unwrap();
+            world.settle();
+            end(&world);
+            call(&redlock, &lease);
+            let end = world.now() + 3 * TTL;
+            while world.now() < end {
+                world.pass(100 * MS);
+                world.settle();
+            }
+            assert_eq!(lease.check(TTL / 2), Ok(()), "{name}");
+            assert_eq!(world.holders("res"), 5, "{name}");
+            world.block_on(lease.release());
+        }
+    }
+}
+
+#[test]
+fn no_call_needs_a_runtime_to_look_at_a_lease() {
+    let world = World::new();
+    let redlock = world.client();
+    let lease = world.block_on(redlock.acquire("res")).unwrap();
+    world.end_runtime();
+    world.set_outside_runtime(true);
+    CALLS.iter().for_each(|(_, call)| call(&redlock, &lease));
+    assert_eq!(lease.check(Duration::ZERO), Ok(()));
+    assert_eq!(world.tasks(), 1, "the timer goes on");
+    world.set_outside_runtime(false);
+    assert_eq!(lease.check(Duration::ZERO), Ok(()));
+    assert_eq!(world.tasks(), 6);
+}
+
+#[test]
+fn a_report_starts_no_task_before_the_first_use_and_after_the_end() {
+    let world = World::new();
+    let redlock = world.client();
+    assert_eq!(redlock.health().nodes.len(), 5);
+    assert_eq!(world.tasks(), 0);
+    let lease = world.block_on(redlock.acquire("res")).unwrap();
+    _ = world.block_on(redlock.close(TTL));
+    world.settle();
+    assert!(!lease.is_valid() && redlock.health().is_closed);
+    assert_eq!(world.tasks(), 0);
 }

@@ -33,6 +33,7 @@ pub(crate) struct Shared {
     /// Tasks that run apart from those of the application.
     apart: Mutex<Vec<BoxFuture<'static, ()>>>,
     entropy: Mutex<Option<u64>>,
+    outside_runtime: AtomicBool,
     woken: Arc<Flag>,
 }
 
@@ -136,6 +137,11 @@ impl World {
     pub(crate) fn end_runtime(&self) {
         let tasks = std::mem::take(&mut *self.shared.tasks.lock().unwrap());
         drop(tasks);
+    }
+
+    /// Makes calls come from outside of any runtime, or from within one again.
+    pub(crate) fn set_outside_runtime(&self, outside: bool) {
+        self.shared.outside_runtime.store(outside, Ordering::Relaxed);
     }
 
     pub(crate) fn exhaust_entropy(&self) {
@@ -247,6 +253,9 @@ impl Environment for Shared {
     }
 
     fn can_spawn(&self) -> io::Result<()> {
+        if self.outside_runtime.load(Ordering::Relaxed) {
+            return Err(io::Error::other("no runtime"));
+        }
         Ok(())
     }
 

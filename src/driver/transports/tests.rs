@@ -9,7 +9,7 @@ use crate::driver::offline::{Clock, SECOND, driver_of};
 fn a_dial_that_takes_too_long_names_what_may_be_slow() {
     let error_of = |url| {
         let clock = Arc::new(Clock::default());
-        let driver = driver_of(url, &clock);
+        let driver = Arc::new(driver_of(url, &clock));
         driver.turn(|state, now| state.machine.connect(now));
         *clock.0.lock().unwrap() += SECOND;
         driver.turn(|state, now| state.machine.handle_timeout(now));

@@ -74,18 +74,22 @@ impl Driver {
     }
 
     /// Checks that the lease has more than `need` left.
-    pub(crate) fn check(&self, lock: LockId, need: Duration) -> Result<(), LostReason> {
-        self.turn(|state, now| check(state, lock, need, now))
+    pub(crate) fn check(self: &Arc<Self>, lock: LockId, need: Duration) -> Result<(), LostReason> {
+        self.call(|state, now| check(state, lock, need, now))
     }
 
     /// Returns the votes for the lease; none if it is over.
-    pub(crate) fn votes(&self, lock: LockId) -> Votes {
-        self.turn(|state, now| votes(state, lock, now))
+    pub(crate) fn votes(self: &Arc<Self>, lock: LockId) -> Votes {
+        self.call(|state, now| votes(state, lock, now))
     }
 
     /// Checks that the lease has more than `need` left, and that a majority is confirmed.
-    pub(crate) fn check_confirmed(&self, lock: LockId, need: Duration) -> Result<(), CheckError> {
-        self.turn(|state, now| {
+    pub(crate) fn check_confirmed(
+        self: &Arc<Self>,
+        lock: LockId,
+        need: Duration,
+    ) -> Result<(), CheckError> {
+        self.call(|state, now| {
             check(state, lock, need, now)?;
             if state.machine.is_confirmed(lock, now) {
                 Ok(())
@@ -180,8 +184,8 @@ impl Driver {
     }
 
     /// Returns the deadline of the lease; `None` if it has ended.
-    pub(crate) fn deadline(&self, lock: LockId) -> Option<BootInstant> {
-        self.turn(|state, _| state.machine.deadline(lock))
+    pub(crate) fn deadline(self: &Arc<Self>, lock: LockId) -> Option<BootInstant> {
+        self.call(|state, _| state.machine.deadline(lock))
     }
 
     /// Releases the lease. Ready once, with the nodes' answers, when every node has answered or was
