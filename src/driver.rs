@@ -175,7 +175,7 @@ impl Driver {
         self.environment.can_spawn().map_err(|why| AcquireError::not_started(&why))?;
         let mut state = self.lock();
         self.all_run.store(true, Ordering::Release);
-        state.used = true;
+        let again = core::mem::replace(&mut state.used, true);
         let timer = !core::mem::replace(&mut state.timer.running, true);
         let nodes = state.machine.nodes().iter();
         let nodes: Vec<NodeIndex> = nodes
@@ -190,7 +190,21 @@ impl Driver {
             let task = TimerTask::new(Arc::clone(self));
             self.environment.spawn_apart(Box::pin(task));
         }
+        if again {
+            self.open_connections_again();
+        }
         Ok(())
+    }
+
+    /// Requests the connections that ended with their tasks: nodes push the loss of a lease's keys
+    /// only on open ones. A dial whose task ends at once, with its runtime, is no failure of the
+    /// node (`time_out_nodes`).
+    fn open_connections_again(&self) {
+        self.turn(|state, now| {
+            if !state.closing {
+                state.machine.connect(now);
+            }
+        });
     }
 
     /// Runs `act`, which may make a caller wait, and then starts the tasks that are not running.

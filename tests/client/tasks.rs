@@ -1,5 +1,8 @@
 //! Tasks of the client: their end and their new beginning.
 
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use redlock_client::{KeepAlive, Lease, Redlock};
@@ -89,6 +92,32 @@ fn any_call_serves_a_kept_lease_again_after_the_end_of_the_runtime() {
 }
 
 #[test]
+fn any_call_opens_the_connections_of_a_lease_again_after_the_end_of_the_runtime() {
+    let lost = ("lost", poll_lost as Call);
+    for (name, call) in CALLS.into_iter().chain([lost]) {
+        let world = World::new();
+        let redlock = world.client();
+        let lease = world.block_on(redlock.acquire("res")).unwrap();
+        let watch = || {
+            for _ in 0..20 {
+                world.pass(100 * MS);
+                world.settle();
+            }
+            lease.votes().confirmed
+        };
+        assert_eq!(watch(), 5, "{name}");
+        world.end_runtime();
+        call(&redlock, &lease);
+        assert_eq!(watch(), 5, "{name}: no node would push the loss of the key");
+    }
+}
+
+fn poll_lost(_: &Redlock, lease: &Lease) {
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(pin!(lease.lost()).poll(&mut context).is_pending());
+}
+
+#[test]
 fn no_call_needs_a_runtime_to_look_at_a_lease() {
     let world = World::new();
     let redlock = world.client();
@@ -101,6 +130,23 @@ fn no_call_needs_a_runtime_to_look_at_a_lease() {
     world.set_outside_runtime(false);
     assert_eq!(lease.check(Duration::ZERO), Ok(()));
     assert_eq!(world.tasks(), 6);
+}
+
+#[test]
+fn a_call_within_a_runtime_that_is_ending_fails_no_node() {
+    let world = World::new();
+    let redlock = world.client();
+    let lease = world.block_on(redlock.acquire("res")).unwrap();
+    world.end_runtime();
+    world.set_runtime_is_ending(true);
+    assert_eq!(lease.check(Duration::ZERO), Ok(()));
+    for _ in 0..50 {
+        world.pass(100 * MS);
+        world.settle();
+    }
+    world.set_runtime_is_ending(false);
+    assert!(redlock.health().nodes.iter().all(|node| node.last_error.is_none()));
+    drop(world.block_on(redlock.try_acquire("other")).expect("all nodes are up"));
 }
 
 #[test]

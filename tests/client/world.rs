@@ -34,6 +34,7 @@ pub(crate) struct Shared {
     apart: Mutex<Vec<BoxFuture<'static, ()>>>,
     entropy: Mutex<Option<u64>>,
     outside_runtime: AtomicBool,
+    runtime_is_ending: AtomicBool,
     woken: Arc<Flag>,
 }
 
@@ -142,6 +143,11 @@ impl World {
     /// Makes calls come from outside of any runtime, or from within one again.
     pub(crate) fn set_outside_runtime(&self, outside: bool) {
         self.shared.outside_runtime.store(outside, Ordering::Relaxed);
+    }
+
+    /// Makes the runtime drop new tasks at once, as one that is ending does, or run them again.
+    pub(crate) fn set_runtime_is_ending(&self, ending: bool) {
+        self.shared.runtime_is_ending.store(ending, Ordering::Relaxed);
     }
 
     pub(crate) fn exhaust_entropy(&self) {
@@ -265,6 +271,9 @@ impl Environment for Shared {
     }
 
     fn spawn(&self, task: BoxFuture<'static, ()>) {
+        if self.runtime_is_ending.load(Ordering::Relaxed) {
+            return drop(task);
+        }
         self.woken.0.store(true, Ordering::Relaxed);
         self.tasks.lock().unwrap().push(task);
     }
