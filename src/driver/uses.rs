@@ -39,6 +39,8 @@ struct Use {
     /// Number of failed attempts; `ballot` has the nodes' answers to the last of them.
     failures: u32,
     ballot: Option<Ballot>,
+    /// True if the last attempt was granted in time, but the caller fetched the grant too late.
+    fetched_late: bool,
     /// Remaining life of the keys that blocked the last attempt, as far as is known, and the instant
     /// of the report. Their sum can exceed the last representable instant.
     taken_for: Option<(Duration, BootInstant)>,
@@ -83,6 +85,7 @@ impl Uses {
             lost: None,
             failures: 0,
             ballot: None,
+            fetched_late: false,
             taken_for: None,
             waiter: Some(waiter),
             watchers: Wakers::default(),
@@ -125,11 +128,15 @@ impl Uses {
         self.of(lock).stage = Stage::GaveUp(kind);
     }
 
-    /// Records a failed attempt; another may follow.
+    /// Records a failed attempt; another may follow. One that was decided before had a grant.
     pub(super) fn attempt_failed(&mut self, lock: LockId, ballot: Ballot) {
         if let Some(entry) = self.table.get_mut(&lock) {
             entry.failures += 1;
             entry.ballot = Some(ballot);
+            entry.fetched_late = entry.stage == Stage::Decided;
+            if entry.fetched_late {
+                entry.stage = Stage::Trying;
+            }
         }
     }
 

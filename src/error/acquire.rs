@@ -17,12 +17,18 @@ pub struct AcquireError {
     attempts: u32,
     nodes: Vec<NodeAnswer>,
     retry_after: Option<Duration>,
+    /// True if a grant that came in time was fetched too late.
+    fetched_late: bool,
     refused: Option<OptionError>,
     /// Name of the lock, if the caller has not named it alone. One pointer: callers move the error.
     resource: Option<Name<Arc<Vec<u8>>>>,
     /// Error of the system or of tokio when a task was to be started.
     not_started: Option<Arc<str>>,
 }
+
+/// Text of [`AcquireErrorKind::TooSlow`] if the nodes were not at fault.
+const FETCHED_LATE: &str = "the lock was granted in time, but the caller took the lease too late (do not \
+                            block its runtime, and poll the acquisition until it is ready)";
 
 /// The kinds of [`AcquireError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,14 +60,23 @@ pub enum AcquireErrorKind {
     Taken,
     /// Too few nodes answered without an error: it is unknown whether the lock is held.
     TooFewNodes,
-    /// A majority answered, but too late for a useful lease.
+    /// The lock was granted too late for a useful lease. The text of the error says which of these
+    /// happened:
+    ///
+    /// - The answers of a majority came too late, or the runtime of the connections read them too
+    ///   late. A larger TTL, a faster network or a runtime that is not blocked helps.
+    /// - The answers came in time, but the caller fetched the grant too late: its runtime was
+    ///   blocked, or the future was not polled. A larger TTL helps, a faster network does not.
+    ///
+    /// With several locks also: the first leases became too old while the others were acquired.
     TooSlow,
 }
 
 impl AcquireError {
     pub(crate) fn new(kind: AcquireErrorKind) -> Self {
         let (retry_after, refused, resource, not_started) = (None, None, None, None);
-        Self { kind, attempts: 0, nodes: Vec::new(), retry_after, refused, resource, not_started }
+        let (attempts, nodes, fetched_late) = (0, Vec::new(), false);
+        Self { kind, attempts, nodes, retry_after, fetched_late, refused, resource, not_started }
     }
 
     pub(crate) fn not_started(why: &io::Error) -> Self {
@@ -76,6 +91,11 @@ impl AcquireError {
 
     pub(crate) fn until(mut self, retry_after: Option<Duration>) -> Self {
         self.retry_after = retry_after;
+        self
+    }
+
+    pub(crate) fn fetched_late(mut self, fetched_late: bool) -> Self {
+        self.fetched_late = fetched_late;
         self
     }
 
@@ -212,7 +232,11 @@ impl fmt::Display for AcquireError {
         if let Some(refused) = &self.refused {
             return write!(formatter, "{refused}");
         }
-        write!(formatter, "{}", self.kind)?;
+        if self.kind == AcquireErrorKind::TooSlow && self.fetched_late {
+            formatter.write_str(FETCHED_LATE)?;
+        } else {
+            write!(formatter, "{}", self.kind)?;
+        }
         if let Some(why) = &self.not_started {
             write!(formatter, ": {why}")?;
         }

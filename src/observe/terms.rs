@@ -83,7 +83,8 @@ pub enum AttemptError {
     Taken,
     /// Too few nodes answered: it is unknown whether another owner has the lock.
     TooFewNodes,
-    /// A majority answered, but too late for the lease to have enough time left.
+    /// A majority answered, or the caller fetched the grant, too late for the lease to have enough
+    /// time left.
     TooSlow,
 }
 

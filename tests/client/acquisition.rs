@@ -86,17 +86,41 @@ fn acquisition_dropped_before_the_first_write_writes_nothing() {
 
 #[test]
 fn a_grant_that_is_fetched_late_is_refused_and_given_back() {
+    for timer_is_first in [false, true] {
+        let world = World::new();
+        let redlock = world.client();
+        let mut acquiring = redlock.try_acquire("res").into_future();
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(Pin::new(&mut acquiring).poll(&mut context).is_pending());
+        world.settle();
+        assert_eq!(world.holders("res"), 5, "decided, and not fetched");
+        world.pass(TTL);
+        if timer_is_first {
+            world.settle();
+        }
+        let error = world.block_on(acquiring).unwrap_err();
+        assert_eq!(error.kind(), AcquireErrorKind::TooSlow);
+        assert!(error.to_string().contains("the caller took the lease too late"), "{error}");
+        world.settle();
+        assert_eq!(world.holders("res"), 0);
+    }
+}
+
+#[test]
+fn answers_that_come_too_late_are_no_fault_of_the_caller() {
     let world = World::new();
     let redlock = world.client();
-    let mut acquiring = redlock.try_acquire("res").into_future();
-    let mut context = Context::from_waker(Waker::noop());
-    assert!(Pin::new(&mut acquiring).poll(&mut context).is_pending());
+    world.poll(&mut Box::pin(redlock.ready(Duration::ZERO)));
     world.settle();
-    assert_eq!(world.holders("res"), 5, "decided, and not fetched");
-    world.pass(TTL);
-    assert_eq!(kind(world.block_on(acquiring)), AcquireErrorKind::TooSlow);
-    world.settle();
-    assert_eq!(world.holders("res"), 0);
+    world.each_node(|node| node.habit = Habit::Hangs);
+    let acquire = redlock.try_acquire("res").min_validity(TTL - 112 * MS);
+    let mut acquiring = acquire.into_future();
+    assert!(world.poll(&mut acquiring).is_none());
+    world.pass(20 * MS);
+    world.each_node(|node| node.habit = Habit::Answers);
+    let error = world.block_on(acquiring).unwrap_err();
+    assert_eq!(error.kind(), AcquireErrorKind::TooSlow);
+    assert!(error.to_string().contains("a majority answered too late"), "{error}");
 }
 
 #[test]

@@ -31,6 +31,7 @@ impl Driver {
             let entry = uses.of(lock);
             if let Stage::GaveUp(kind) = entry.stage {
                 let (resource, attempts, ballot) = (entry.resource, entry.failures, entry.ballot);
+                let fetched_late = entry.fetched_late;
                 let retry_after = match kind {
                     AcquireErrorKind::Quarantined => machine.quorum_from().map(|at| at.since(now)),
                     AcquireErrorKind::Taken => {
@@ -41,23 +42,22 @@ impl Driver {
                 uses.table.remove(&lock);
                 let nodes = self.node_answers(state, resource, ballot);
                 let error = AcquireError::new(kind).after_attempts(attempts, nodes);
-                return Poll::Ready(Err(error.until(retry_after)));
+                return Poll::Ready(Err(error.until(retry_after).fetched_late(fetched_late)));
             }
-            if entry.stage == Stage::Decided {
-                if let Ok(grant) = machine.deliver(lock, now) {
-                    entry.stage = Stage::Held;
-                    let waited = now.since(core::mem::replace(&mut entry.since, now));
-                    self.tell(|| observe::Event::Delivered {
-                        owner: grant.token,
-                        resource: names.name(entry.resource),
-                        deadline: Deadline::new(grant.deadline),
-                        attempts: entry.failures,
-                        waited,
-                    });
-                    return Poll::Ready(Ok((grant, names.shared(entry.resource))));
-                }
-                // Another attempt follows, or the machine reports that none does.
-                entry.stage = Stage::Trying;
+            // If it is too late, the machine reports a failed attempt, and whether another follows.
+            if entry.stage == Stage::Decided
+                && let Ok(grant) = machine.deliver(lock, now)
+            {
+                entry.stage = Stage::Held;
+                let waited = now.since(core::mem::replace(&mut entry.since, now));
+                self.tell(|| observe::Event::Delivered {
+                    owner: grant.token,
+                    resource: names.name(entry.resource),
+                    deadline: Deadline::new(grant.deadline),
+                    attempts: entry.failures,
+                    waited,
+                });
+                return Poll::Ready(Ok((grant, names.shared(entry.resource))));
             }
             entry.waiter = Some(context.waker().clone());
             Poll::Pending
