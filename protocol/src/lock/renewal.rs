@@ -123,10 +123,10 @@ impl Lock {
         }
     }
 
-    /// Brings the next round forward if `node`, whose connection has opened, has not granted its vote:
-    /// the round shows whether it has the key, and a missing key is set again. Of a node that has, a
-    /// read shows it. Returns true if the lease may have such a round; those of `ahead` other leases
-    /// come first.
+    /// Brings the next round forward if `node`, whose connection has opened, has not granted its vote,
+    /// or is known to lack the key: the round shows whether it has the key, and a missing key is set
+    /// again. Of any other node, a read shows it. Returns true if the lease may have such a round;
+    /// those of `ahead` other leases come first.
     pub(super) fn look_for_key_soon(
         &mut self,
         node: NodeIndex,
@@ -134,7 +134,7 @@ impl Lock {
         now: BootInstant,
     ) -> bool {
         self.take_turn(ahead, now);
-        if !self.granted().contains(node) {
+        if self.watching.lacks().contains(node) || !self.granted().contains(node) {
             self.renew_soon(self.renewal.turn);
         }
         self.renewal.next.is_some()

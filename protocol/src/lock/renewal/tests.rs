@@ -202,6 +202,21 @@ fn a_key_that_is_reported_as_gone_is_soon_set_again() {
 }
 
 #[test]
+fn a_key_whose_round_was_lost_with_the_connection_is_soon_set_again() {
+    let (mut world, lock) = watched();
+    world.nodes[2].key = None;
+    world.push(2);
+    live(&mut world, ms(10));
+    // The round that is to set the key again begins, and node 2 is gone.
+    world.close(2);
+    live_among(&mut world, ms(100), &[0, 1]);
+    world.accept(2);
+    live(&mut world, ms(450));
+    live_among(&mut world, ms(8_000), &[1, 2]);
+    assert!(world.client.check(lock, ms(5_000), world.now).is_ok(), "node 0 is not needed");
+}
+
+#[test]
 fn the_first_round_can_wait_if_every_node_decided() {
     let mut world = World::warm(1);
     let config = LockConfig { keep_alive: Some(TTL * 60), ..lock_config(1) };
