@@ -68,7 +68,7 @@ const CALLS: [(&str, Call); 7] = [
 ];
 
 #[test]
-fn any_call_serves_a_kept_lease_again_after_the_end_of_the_runtime() {
+fn any_call_serves_a_kept_lease_after_the_runtimes_end() {
     for (name, call) in CALLS {
         for end in [World::end_runtime, World::drop_tasks] {
             let world = World::new();
@@ -92,7 +92,7 @@ fn any_call_serves_a_kept_lease_again_after_the_end_of_the_runtime() {
 }
 
 #[test]
-fn any_call_opens_the_connections_of_a_lease_again_after_the_end_of_the_runtime() {
+fn any_call_opens_connections_after_the_runtimes_end() {
     let lost = ("lost", poll_lost as Call);
     for (name, call) in CALLS.into_iter().chain([lost]) {
         let world = World::new();

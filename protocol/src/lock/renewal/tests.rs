@@ -122,7 +122,7 @@ fn a_key_that_is_set_again_soon_counts() {
 }
 
 #[test]
-fn a_key_that_another_attempts_key_kept_from_being_set_is_soon_set_again() {
+fn a_key_refused_beside_anothers_is_soon_set_again() {
     let (mut world, lock) = kept(ms(600_000));
     world.nodes[2].key = Some(token(9));
     live(&mut world, ms(1_000));
@@ -202,7 +202,7 @@ fn a_key_that_is_reported_as_gone_is_soon_set_again() {
 }
 
 #[test]
-fn a_key_whose_round_was_lost_with_the_connection_is_soon_set_again() {
+fn a_key_whose_round_was_lost_is_soon_set_again() {
     let (mut world, lock) = watched();
     world.nodes[2].key = None;
     world.push(2);

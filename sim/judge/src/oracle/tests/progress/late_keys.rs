@@ -28,7 +28,7 @@ fn set_behind(releases: &[u64], until_ms: u64) -> Judgement {
 }
 
 #[test]
-fn a_key_set_behind_its_releases_excuses_waiting_until_it_ends() {
+fn a_key_set_behind_its_releases_excuses_waiting() {
     assert!(set_behind(&[100], 19_100).is_violated(), "it could have been released again");
     assert_eq!(set_behind(&[100, 300], 29_400), Judgement::Vacuous);
     assert!(set_behind(&[100, 300], 29_700).is_violated(), "the bound since the end is over");
