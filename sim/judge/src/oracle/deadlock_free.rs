@@ -366,6 +366,7 @@ fn of_own_clock(facts: &Facts, id: AttemptId, (from_ns, bound_ns): (u64, u64)) -
     let longest_ns = facts.setting.progress_ns.saturating_add(bound_ns);
     let mut members = facts.setting.members(id.client).iter();
     if members.any(|node| facts.has_timed_out_early(id.client, node, from_ns))
+        || facts.is_quarantine_prolonged(id.client, from_ns)
         || is_excused(waited_ns, by_rate_ns, bound_ns)
         || is_excused(since_t1_ns, by_readings_ns, longest_ns)
     {

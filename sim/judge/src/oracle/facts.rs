@@ -57,13 +57,16 @@ pub(super) struct Eligible {
     pub since_ns: u64,
     /// One progress bound after the report: a client may not postpone this for longer.
     latest_ns: u64,
+    /// Length of the quarantine on the client's clock.
+    quarantine_ns: u64,
     /// End of the quarantine in true time, by a clock that gains as much as the drift allows; 0 if
     /// there is none.
     pub earliest_ns: u64,
 }
 
 impl Eligible {
-    const ALWAYS: Self = Self { from_local_ns: 0, since_ns: 0, latest_ns: 0, earliest_ns: 0 };
+    const ALWAYS: Self =
+        Self { from_local_ns: 0, since_ns: 0, latest_ns: 0, quarantine_ns: 0, earliest_ns: 0 };
 }
 
 impl Facts {
@@ -284,7 +287,7 @@ impl Facts {
         };
         for task in self.setting.tasks_with(client).iter() {
             self.eligible[task][node] =
-                Eligible { from_local_ns, since_ns: NEVER, latest_ns, earliest_ns };
+                Eligible { from_local_ns, since_ns: NEVER, latest_ns, quarantine_ns, earliest_ns };
             self.time_eligibility(task);
             if let Some(id) = self.leases.newest(task) {
                 self.note_eligibility(id, node);
@@ -312,6 +315,19 @@ impl Facts {
         for it in all.filter(|it| it.since_ns > self.now_ns && it.from_local_ns != NEVER) {
             it.since_ns = clock.true_at(it.from_local_ns).unwrap_or(NEVER).min(it.latest_ns);
         }
+    }
+
+    /// Returns true if the clock of `client` is so slow that a quarantine lasts beyond `at_ns`, and beyond
+    /// its bound.
+    pub(super) fn is_quarantine_prolonged(&self, client: ClientId, at_ns: u64) -> bool {
+        let clock = self.clocks.segment(self.setting.client_host(client), ClockKind::Boot);
+        self.setting.members(client).iter().any(|node| {
+            let it = self.eligible[client][node];
+            let is_cut_short = it.since_ns == it.latest_ns && it.latest_ns > 0;
+            let is_due = it.quarantine_ns <= self.setting.progress_ns;
+            let ends_ns = clock.true_at(it.from_local_ns);
+            is_cut_short && is_due && ends_ns.is_some_and(|ends_ns| ends_ns > at_ns)
+        })
     }
 
     /// Records that `node`, which has voted for the attempt `id`, was not in quarantine at T1, if that

@@ -39,3 +39,25 @@ fn a_client_that_sleeps_until_the_end_of_a_quarantine_need_not_hear_that_it_has_
     assert_eq!(asks_again_at(9_010), Judgement::Vacuous);
     assert!(asks_again_at(9_010 + BOUND_MS).is_violated());
 }
+
+/// C1's clock is a tenth slow. It attempts after the bound of a quarantine that is `seconds` long by this
+/// clock, fails for it, and sleeps for 900 ms.
+fn blamed_for_a_quarantine_of(seconds: u64) -> Vec<String> {
+    let mut tale = Tale::new();
+    tale.runs_at(host(C1), ClockKind::Boot, -100_000_000);
+    let from_local_ns = tale.reads_ns(host(C1), ClockKind::Boot) + seconds * 1_000 * MS;
+    for at in ['A', 'B', 'C'] {
+        tale.tell(EventKind::Eligible { client: C1.client, node: node(at), from_local_ns });
+    }
+    tale.at(10_700).begins(C1).at(10_705).settles(C1, Settlement::Quarantined);
+    let again = AttemptId { number: 2, ..C1 };
+    tale.at(11_605).begins(again).at(11_610).settles(again, Settlement::Quarantined);
+    tale.blame(DeadlockFree)
+}
+
+#[test]
+fn a_clock_is_blamed_for_a_quarantine_that_it_prolongs() {
+    assert_eq!(blamed_for_a_quarantine_of(10), ["clock(c1)"]);
+    assert_eq!(blamed_for_a_quarantine_of(9), ["none"], "it has ended before the attempt");
+    assert_eq!(blamed_for_a_quarantine_of(20), ["none"], "it is too long by any clock");
+}
