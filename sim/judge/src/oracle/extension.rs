@@ -7,6 +7,7 @@
 
 use super::facts::Facts;
 use super::ground::NEVER;
+use super::key_losses::kept_since_ns;
 use super::leases::{Attempt, Basis, Round};
 use crate::history::{AttemptId, CommandId, NodeId, NodeIds, Writer};
 use crate::scenario::Span;
@@ -23,6 +24,9 @@ impl Facts {
     pub(super) fn extension_began(&mut self, id: AttemptId, t1_local_ns: u64, ttl_ns: u64) {
         let (began_ns, first_command) = (self.now_ns, self.next_command);
         let drift = self.setting.drift;
+        let Some(attempt) = self.leases.get(id).copied() else { return };
+        let knows = |node: &NodeId| kept_since_ns(self, id, &attempt, *node) != NEVER;
+        let known_before = attempt.repaired.iter().filter(knows).collect();
         let Some(attempt) = self.leases.get_mut(id) else { return };
         // A subject that allows for no drift in a grant allows for none in an extension.
         let drift_ns = match attempt.drift_ns {
@@ -35,6 +39,7 @@ impl Facts {
             first_command,
             settled: false,
             repaired_before: attempt.repaired,
+            known_before,
             ..Round::NONE
         };
     }
@@ -62,7 +67,10 @@ impl Facts {
             return;
         }
         let attempt = self.leases.get_mut(id).filter(|it| it.decided_ns != NEVER);
-        attempt.into_iter().for_each(|it| it.repaired.insert(node));
+        attempt.into_iter().for_each(|it| {
+            it.repaired.insert(node);
+            it.regained.remove(node);
+        });
     }
 
     /// Records that a node executed an extending command of `id` with success.
@@ -97,6 +105,7 @@ impl Facts {
             let confirmed = self.setting.votes(id.client, attempt.confirmed_round());
             if confirmed >= attempt.needed.max(1) {
                 attempt.repaired -= attempt.round.repaired_before;
+                attempt.regained |= attempt.round.known_before;
             }
             attempt.counted_once = (attempt.counted_once | attempt.counted) - counted;
             attempt.counted = counted;

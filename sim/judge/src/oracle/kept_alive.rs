@@ -7,7 +7,7 @@ use super::key_losses::{
 };
 use super::leases::Attempt;
 use super::setting::SLACK_NS;
-use crate::history::{AttemptId, NodeId, Writer};
+use crate::history::{AttemptId, NodeId};
 use crate::ids::PerNode;
 
 /// Longest pause before a round that sets keys again, as a fraction of the TTL.
@@ -69,18 +69,13 @@ fn confirms_since_ns(facts: &Facts, id: AttemptId, attempt: &Attempt) -> u64 {
 }
 
 /// Returns a time from which on `node` may count for an extension of the lease of `id`; [`NEVER`] if it
-/// may not. A key that was set again counts after a round that succeeded without it (rule 4 of
-/// docs/extension.md).
+/// may not. A key that was set again counts after a round that began when the client knew of it, and
+/// succeeded without it (rule 4 of docs/extension.md).
 fn counts_since_ns(facts: &Facts, id: AttemptId, attempt: &Attempt, node: NodeId) -> u64 {
-    if has_kept(facts, id, attempt, node) {
-        return if attempt.counted.contains(node) { 0 } else { NEVER };
-    }
-    let is_there = facts.keys.writer(node) == Writer::Attempt(id);
-    let was_sent_again =
-        facts.leases.key(id, node).is_some_and(|key| key.written_ns > attempt.decided_ns);
-    if is_there && was_sent_again && !attempt.repaired.contains(node) {
-        kept_since_ns(facts, id, attempt, node)
+    let counts = if has_kept(facts, id, attempt, node) {
+        attempt.counted.contains(node)
     } else {
-        NEVER
-    }
+        attempt.regained.contains(node)
+    };
+    if counts { kept_since_ns(facts, id, attempt, node) } else { NEVER }
 }

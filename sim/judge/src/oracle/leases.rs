@@ -41,6 +41,8 @@ pub(super) struct Round {
     /// Nodes with repaired keys when the round began. If the round succeeds without these nodes,
     /// they count from then on.
     pub(super) repaired_before: NodeIds,
+    /// Those of them whose keys the client knew of.
+    pub(super) known_before: NodeIds,
 }
 
 impl Round {
@@ -53,6 +55,7 @@ impl Round {
         confirmed_by: NodeIds::EMPTY,
         confirmed_ran_ns: 0,
         repaired_before: NodeIds::EMPTY,
+        known_before: NodeIds::EMPTY,
     };
 }
 
@@ -101,6 +104,9 @@ pub(super) struct Attempt {
     pub failed_ns: u64,
     /// Nodes whose keys were set again after the grant and do not count yet.
     pub repaired: NodeIds,
+    /// Nodes whose keys were set again and count also for a client that lets a key count only after a
+    /// round which began when it knew of the key.
+    pub regained: NodeIds,
     /// Time at which the application received the lease; [`NEVER`] if it did not.
     pub delivered_ns: u64,
     /// Total time for which the process may have run at a use of the lease that is excused by the
@@ -138,6 +144,7 @@ const BLANK: Attempt = Attempt {
     round: Round::NONE,
     failed_ns: NEVER,
     repaired: NodeIds::EMPTY,
+    regained: NodeIds::EMPTY,
     delivered_ns: NEVER,
     excused_ns: None,
     checked_ns: 0,

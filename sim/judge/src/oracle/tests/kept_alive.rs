@@ -2,7 +2,7 @@
 
 use super::tale::{C1, C2, MS, Tale, node};
 use crate::history::LostReason::DeadlinePassed;
-use crate::history::{EventKind, KeyEnd, OpKind, Writer};
+use crate::history::{Answer, EventKind, KeyEnd, OpKind, Writer};
 use crate::oracle::Judgement;
 use crate::scenario::Property::SoundLoss;
 
@@ -92,4 +92,21 @@ fn ends_after_a_round_by(nodes: &str) -> Judgement {
 fn a_key_that_was_set_again_counts_after_a_round_without_it() {
     assert!(ends_after_a_round_by("CDE").is_violated());
     assert_eq!(ends_after_a_round_by("ADE"), Judgement::Holds);
+}
+
+#[test]
+fn a_key_that_was_set_again_counts_after_a_round_that_knew_of_it() {
+    let mut tale = without_a();
+    let set = tale.at(2_200).writes(C1, 'A', OpKind::Set);
+    let change = (Writer::Nobody, Writer::Attempt(C1));
+    tale.at(2_201).executes((set, C1, 'A', OpKind::Set), Answer::Yes, change);
+    tale.at(2_202).begins_extension(C1);
+    tale.answers(set, C1, 'A', Answer::Yes);
+    let until_ns = tale.extended_until_ns(C1);
+    tale.retimes(C1, C1, "CDE").at(2_204).succeeds(C1, "CDE", until_ns).prolongs(C1, until_ns);
+    tale.at(2_500).ends_key(C1, "BC", KeyEnd::Evicted, Writer::Nobody);
+    for node in ['B', 'C'] {
+        tale.writes(C1, node, OpKind::Set);
+    }
+    assert_eq!(tale.at(12_099).loses_by(C1, DeadlinePassed).finds(SoundLoss), Judgement::Holds);
 }
