@@ -4,6 +4,7 @@
 //! It counts as absent iff `now > when`, and the active cycle deletes it at `now >= when`. A key
 //! may therefore live up to a millisecond less or more than its PX says.
 
+mod collections;
 mod entries;
 mod execute;
 mod hashes;

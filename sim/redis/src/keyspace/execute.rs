@@ -144,32 +144,15 @@ impl Keyspace {
         (Reply::Integer(new), Change::Set)
     }
 
-    fn write(&mut self, key: &[u8], value: Content, expires_wall_ms: Option<u64>, writer: Writer) {
-        assert_ne!(writer, Writer::Nobody, "a key is made by somebody");
-        self.put(key, Entry { value, expires_wall_ms, writer });
-    }
-
-    /// Replaces the content of a key that is not a string by what `edit` leaves of it; deletes the key
-    /// if it leaves nothing. The content of a missing key is `None`.
-    pub(super) fn edit(
+    pub(super) fn write(
         &mut self,
         key: &[u8],
-        turn: Turn,
-        edit: impl FnOnce(Option<&mut Content>) -> (Reply, Option<Content>),
-    ) -> Done {
-        let stored = self.entries.get_mut(key);
-        let expires_wall_ms = stored.as_ref().and_then(|entry| entry.expires_wall_ms);
-        let (reply, left) = edit(stored.map(|entry| &mut entry.value));
-        match left {
-            Some(content) => {
-                self.write(key, content, expires_wall_ms, turn.writer);
-                (reply, Change::Set)
-            }
-            None => {
-                self.remove(key);
-                (reply, Change::Deleted)
-            }
-        }
+        value: Content,
+        expires_wall_ms: Option<u64>,
+        writer: Writer,
+    ) {
+        assert_ne!(writer, Writer::Nobody, "a key is made by somebody");
+        self.put(key, Entry { value, expires_wall_ms, writer });
     }
 
     fn persist(&mut self, key: &[u8]) -> Done {

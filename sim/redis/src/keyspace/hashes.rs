@@ -1,7 +1,5 @@
 //! The effect of a command on a hash.
 
-use std::sync::Arc;
-
 use super::Keyspace;
 use super::execute::{Done, Turn};
 use crate::command::{Change, ErrorReply, HashCommand, Reply};
@@ -59,21 +57,13 @@ impl Keyspace {
     }
 
     /// Changes a hash, or a new one if the key does not exist, and replies with the number that
-    /// `edit` returns. A hash without fields is deleted.
+    /// `edit` returns.
     fn edit_hash(
         &mut self,
         key: &[u8],
         turn: Turn,
         edit: impl FnOnce(&mut Fields) -> usize,
     ) -> Done {
-        let mut hash = Arc::default();
-        self.edit(key, turn, |content| {
-            if let Some(Content::Hash(old)) = content {
-                hash = core::mem::take(old);
-            }
-            let number = edit(Arc::make_mut(&mut hash));
-            let left = (!hash.is_empty()).then_some(Content::Hash(hash));
-            (Reply::Integer(number as i64), left)
-        })
+        self.edit(key, turn, |fields| Reply::Integer(edit(fields) as i64))
     }
 }

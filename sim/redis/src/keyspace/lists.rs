@@ -2,7 +2,6 @@
 
 use core::ops::Range;
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use super::Keyspace;
 use super::execute::{Done, Turn};
@@ -40,19 +39,19 @@ impl Keyspace {
             ListCommand::Insert { pivot, value, side } => {
                 let place = list.and_then(|list| list.iter().position(|it| **it == *pivot));
                 let Some(place) = place else { return unchanged(Reply::Integer(-1)) };
-                self.edit_list(key, turn, |list| {
+                self.edit(key, turn, |list: &mut List| {
                     let place = if side == ListEnd::Head { place } else { place + 1 };
                     list.insert(place, SmallBytes::new(value));
                     Reply::Integer(list.len() as i64)
                 })
             }
-            ListCommand::Push { end, values, .. } => self.edit_list(key, turn, |list| {
+            ListCommand::Push { end, values, .. } => self.edit(key, turn, |list: &mut List| {
                 push(list, end, values);
                 Reply::Integer(list.len() as i64)
             }),
             ListCommand::Pop { end, count } => {
                 let count = count.min(length);
-                self.edit_list(key, turn, |list| {
+                self.edit(key, turn, |list: &mut List| {
                     match end {
                         ListEnd::Head => drop(list.drain(..count)),
                         ListEnd::Tail => list.truncate(length - count),
@@ -65,36 +64,23 @@ impl Keyspace {
             {
                 unchanged(Reply::Integer(0))
             }
-            ListCommand::Remove { count, value } => {
-                self.edit_list(key, turn, |list| Reply::Integer(remove(list, count, value) as i64))
-            }
+            ListCommand::Remove { count, value } => self.edit(key, turn, |list: &mut List| {
+                Reply::Integer(remove(list, count, value) as i64)
+            }),
             ListCommand::Set { index, value } => match place(index, length) {
-                Some(place) => self.edit_list(key, turn, |list| {
+                Some(place) => self.edit(key, turn, |list: &mut List| {
                     list[place] = SmallBytes::new(value);
                     Reply::Ok
                 }),
                 None => unchanged(Reply::Error(ErrorReply::IndexRange)),
             },
-            ListCommand::Trim { first, last } => self.edit_list(key, turn, |list| {
+            ListCommand::Trim { first, last } => self.edit(key, turn, |list: &mut List| {
                 let Range { start, end } = part(first, last, length);
                 list.truncate(end);
                 list.drain(..start);
                 Reply::Ok
             }),
         }
-    }
-
-    /// Changes a list, or a new one if the key does not exist. A list without elements is deleted.
-    fn edit_list(&mut self, key: &[u8], turn: Turn, edit: impl FnOnce(&mut List) -> Reply) -> Done {
-        let mut list = Arc::default();
-        self.edit(key, turn, |content| {
-            if let Some(Content::List(old)) = content {
-                list = core::mem::take(old);
-            }
-            let reply = edit(Arc::make_mut(&mut list));
-            let left = (!list.is_empty()).then_some(Content::List(list));
-            (reply, left)
-        })
     }
 }
 

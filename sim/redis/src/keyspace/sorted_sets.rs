@@ -1,7 +1,5 @@
 //! The effect of a command on a sorted set.
 
-use std::sync::Arc;
-
 use super::Keyspace;
 use super::execute::{Done, Turn};
 use crate::command::{Change, ErrorReply, Reply, SortedSetCommand};
@@ -43,21 +41,13 @@ impl Keyspace {
     }
 
     /// Changes a sorted set, or a new one if the key does not exist, and replies with the number
-    /// that `edit` returns. A set without members is deleted.
+    /// that `edit` returns.
     fn edit_sorted_set(
         &mut self,
         key: &[u8],
         turn: Turn,
         edit: impl FnOnce(&mut Members) -> usize,
     ) -> Done {
-        let mut set = Arc::default();
-        self.edit(key, turn, |content| {
-            if let Some(Content::SortedSet(old)) = content {
-                set = core::mem::take(old);
-            }
-            let number = edit(Arc::make_mut(&mut set));
-            let left = (!set.is_empty()).then_some(Content::SortedSet(set));
-            (Reply::Integer(number as i64), left)
-        })
+        self.edit(key, turn, |members| Reply::Integer(edit(members) as i64))
     }
 }
