@@ -62,7 +62,7 @@ pub(crate) struct Link {
     pipeline: VecDeque<Pending>,
     written: usize,
     redial_after: Duration,
-    /// Instant from which the present connection, or the last one, has lasted.
+    /// Instant from which the present connection has lasted; [`BootInstant::NEVER`] without one.
     lasts_from: BootInstant,
     /// Spreads the dials of clients that lost a node at the same time; zero before the first
     /// attempt.

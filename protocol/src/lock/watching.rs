@@ -237,9 +237,9 @@ impl Watching {
         self.look_into_push(now);
     }
 
-    /// Records that a read of `node` found no room on the connection. Returns false if the lease waits
-    /// for room there already.
-    pub(crate) fn waits_for_room(&mut self, node: NodeIndex) -> bool {
+    /// Waits for room on the connection to `node`, where a read found none. Returns false if the lease
+    /// waits there already.
+    pub(crate) fn wait_for_room(&mut self, node: NodeIndex) -> bool {
         let waits_already = self.waits.contains(node);
         self.waits.insert(node);
         !waits_already
@@ -275,7 +275,8 @@ impl Watching {
         Some(node)
     }
 
-    /// Handles the outcome of the last read on `node`. Without an answer nothing is known.
+    /// Handles the outcome of the last read on `node`. Without an answer nothing is known. A read that
+    /// found no room is not put off: the lease waits for room ([`Watching::wait_for_room`]).
     fn read(&mut self, node: NodeIndex, outcome: Result<Reply, NoAnswer>, now: BootInstant) {
         self.asked.remove(node);
         let overtaken = self.overtaken.contains(node);

@@ -101,7 +101,7 @@ impl NodeSet {
             let handled = machine.handle_outcome(id, node, outcome, eligible_from, now);
             let settled = if is_last { machine.settle(now) } else { None };
             let awaits_answers = machine.awaits_answers();
-            if finds_no_room && machine.watches().is_some_and(|it| it.waits_for_room(node)) {
+            if finds_no_room && machine.watches().is_some_and(|it| it.wait_for_room(node)) {
                 self.room.wait(node, lock);
             }
             match handled.or(settled.map(LockOutcome::Settled)) {

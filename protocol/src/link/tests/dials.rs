@@ -2,11 +2,17 @@
 
 use super::*;
 
-#[test]
-fn dial_has_the_whole_connect_timeout_from_its_request() {
+/// A client whose first connection is being dialled.
+fn dialling() -> World {
     let mut world = World::cold(1);
     world.client.connect(world.now);
     world.drain();
+    world
+}
+
+#[test]
+fn dial_has_the_whole_connect_timeout_from_its_request() {
+    let mut world = dialling();
     world.pass(ms(499));
     assert!(world.nodes[0].dialed.is_some());
     world.pass(ms(1));
@@ -23,9 +29,7 @@ fn assert_dialled_after(world: &mut World, wait_ms: u64) {
 
 #[test]
 fn dials_are_spaced_out_up_to_a_second() {
-    let mut world = World::cold(1);
-    world.client.connect(world.now);
-    world.drain();
+    let mut world = dialling();
     for wait_ms in [10, 20, 40, 80, 160, 320, 640, 1_000, 1_000] {
         world.close(0);
         assert_dialled_after(&mut world, wait_ms);
@@ -34,9 +38,7 @@ fn dials_are_spaced_out_up_to_a_second() {
 
 #[test]
 fn node_that_only_introduces_itself_is_dialled_less_often() {
-    let mut world = World::cold(1);
-    world.client.connect(world.now);
-    world.drain();
+    let mut world = dialling();
     for wait_ms in [10, 20, 40, 80] {
         world.accept(0);
         world.close(0);
@@ -46,9 +48,7 @@ fn node_that_only_introduces_itself_is_dialled_less_often() {
 
 #[test]
 fn node_that_closes_idle_connections_is_dialled_soon_each_time() {
-    let mut world = World::cold(1);
-    world.client.connect(world.now);
-    world.drain();
+    let mut world = dialling();
     for lasted_ms in [999, 1_000, 1_000, 60_000] {
         world.accept(0);
         world.pass(ms(lasted_ms));
@@ -65,9 +65,7 @@ fn node_that_closes_idle_connections_is_dialled_soon_each_time() {
 
 #[test]
 fn node_that_answered_a_command_is_dialled_soon_after_a_loss() {
-    let mut world = World::cold(1);
-    world.client.connect(world.now);
-    world.drain();
+    let mut world = dialling();
     for _ in 0..3 {
         world.close(0);
         world.pass(ms(100));

@@ -1,4 +1,4 @@
-//! What a client owes a lease that it keeps alive: extensions, and the keys that the lease has lost.
+//! Promises of keep-alive: the lease is extended in time, and its lost keys are set again.
 
 use super::facts::Facts;
 use super::ground::{NEVER, kth_since_ns};
