@@ -69,6 +69,8 @@ pub struct NodeReport {
     pub is_cluster: bool,
     /// Time since the server's process started.
     pub uptime: Option<Duration>,
+    /// True if the server's clock reads an earlier time than at the start of its process.
+    pub is_set_back: bool,
     /// Eviction policy of the server (`maxmemory-policy`).
     pub eviction: Option<String>,
     /// True if the server writes an append-only file.

@@ -66,7 +66,7 @@ pub(crate) fn parse(info: &[u8]) -> Result<Introduction, &[u8]> {
 
 fn fields(info: &[u8]) -> Option<Introduction> {
     let run_id = RunId(hex(field(info, b"run_id")?)?);
-    let uptime = Duration::from_secs(number(field(info, b"uptime_in_seconds")?)?);
+    let uptime = uptime(info)?.unwrap_or_default();
     let is_master = match field(info, b"role")? {
         b"master" => true,
         b"slave" => false,
@@ -77,6 +77,14 @@ fn fields(info: &[u8]) -> Option<Introduction> {
         None => None,
     };
     Some(Introduction { run_id, uptime, is_master, canary })
+}
+
+/// Returns the uptime of the server's process in `info`: `Some(None)` if the server's clock reads an
+/// earlier time than at the start of the process, because it was set back.
+pub(crate) fn uptime(info: &[u8]) -> Option<Option<Duration>> {
+    let digits = core::str::from_utf8(field(info, b"uptime_in_seconds")?).ok()?;
+    let uptime_s = digits.parse::<i64>().ok()?;
+    Some(u64::try_from(uptime_s).ok().map(Duration::from_secs))
 }
 
 /// Returns true if no later request for the canary can succeed: the user has no permission, or the
@@ -140,7 +148,8 @@ mod tests {
             ("run_id", "run"),
             ("0011", "00"),
             ("0011", "zz11"),
-            ("uptime_in_seconds:86400", "uptime_in_seconds:-1"),
+            ("uptime_in_seconds:86400", "uptime_in_seconds:"),
+            ("uptime_in_seconds:86400", "uptime_in_seconds:1s"),
             ("role:master", "role:sentinel"),
             ("role:master", "rule:master"),
         ] {
@@ -148,6 +157,12 @@ mod tests {
             assert!(parse(info.as_bytes()).is_err(), "{from} -> {to}");
         }
         assert!(parse(b"").is_err());
+    }
+
+    #[test]
+    fn a_server_whose_clock_was_set_back_has_just_started() {
+        let info = INFO.replace("uptime_in_seconds:86400", "uptime_in_seconds:-3600");
+        assert_eq!(parse(info.as_bytes()).unwrap().uptime, Duration::ZERO);
     }
 
     #[test]

@@ -180,6 +180,20 @@ fn judge_node(node: &NodeInspection, report: &NodeReport, find: &mut Find<'_>) {
     }
     judge_memory(node, report, find);
     judge_replicas(node, report, find);
+    judge_clock(node, report, find);
+}
+
+/// Reports what is wrong with the node's clock.
+fn judge_clock(node: &NodeInspection, report: &NodeReport, find: &mut Find<'_>) {
+    let (name, place) = (&node.node, [node.place]);
+    if report.is_set_back {
+        let text = format!(
+            "the clock of {name} was set back to before the start of its process: locks that were \
+             held then live longer by that much, and a canary from before looks new to clients that \
+             start under Quarantine."
+        );
+        find(Severity::Warning, &place, text);
+    }
     if let Some(offset) =
         report.clock_offset_us.filter(|it| it.unsigned_abs() > CLOCK_OFFSET_MAX_US)
     {

@@ -218,7 +218,8 @@ fn read_info(report: &mut NodeReport, info: &[u8], asked: BootInstant, answered:
     report.is_replica = text("role").is_some_and(|role| role != "master");
     report.replicas = number("connected_slaves");
     report.is_cluster = number("cluster_enabled") == Some(1);
-    report.uptime = number("uptime_in_seconds").map(Duration::from_secs);
+    let uptime = introduction::uptime(info);
+    (report.uptime, report.is_set_back) = (uptime.flatten(), uptime == Some(None));
     report.eviction = text("maxmemory_policy");
     report.appends = number("aof_enabled").map(|enabled| enabled == 1);
     // The server read its clock somewhere between the two instants.
