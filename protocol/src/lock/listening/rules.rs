@@ -19,11 +19,8 @@ impl Listening {
             self.overtaken.insert(node);
             return;
         }
-        if let Some((put_off, _)) = self.put_off {
-            if put_off != node {
-                // The look that was put off shows nothing of this node.
-                self.sights.set(node, Sight::Unseen);
-            }
+        if self.put_off.is_some() {
+            // If that look shows a free node, this one is looked at next.
             return self.keep_pace(now);
         }
         if self.awake.is_some() && self.anchor.is_some_and(|anchor| anchor != node) {
