@@ -6,7 +6,7 @@ use core::str::FromStr;
 use lock_judge::history::{ClientId, NodeId};
 use lock_judge::oracle::Blame;
 use lock_judge::scenario::{
-    At, Fault, FaultKind, Persistence, RestartGuard, Scenario, SignedSpan, Span, SpanRange,
+    At, Cause, Fault, FaultKind, Persistence, RestartGuard, Scenario, SignedSpan, Span, SpanRange,
     Stopwatch, nearest,
 };
 use serde::{Deserialize, Serialize};
@@ -171,6 +171,17 @@ pub(super) fn is_broken_at(scenario: &Scenario, cause: Blame) -> bool {
         }
         _ => scenario.cluster.disk.lies || struck.any(is_meant),
     }
+}
+
+/// Returns true if `cause` is a host's amnesia, and a fault of `scenario` may take the memory of that
+/// very host.
+#[must_use]
+pub(super) fn may_forget(scenario: &Scenario, cause: Blame) -> bool {
+    let Blame::Amnesia(host) = cause else { return false };
+    let name = scenario.host_name(host);
+    let faults = scenario.faults.iter().filter(|fault| fault.enabled);
+    let mut losses = faults.filter(|it| it.kind.descriptor().blames.contains(&Cause::Amnesia));
+    losses.any(|fault| fault.kind.hosts().iter().any(|struck| struck == name))
 }
 
 /// Returns the nodes that `client` locks on, sorted. A node under two names is there twice.

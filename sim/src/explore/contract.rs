@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::engine::Outcome;
 use crate::search::Engine;
 
-use super::assumptions::{Assumption, Assumptions, is_broken_at};
+use super::assumptions::{Assumption, Assumptions, is_broken_at, may_forget};
 
 /// Largest values for a client of this project while nothing changes: without pushes it attempts at
 /// intervals of a tenth of its wait, with pushes it sleeps, and it grows slow to follow a storm of
@@ -94,15 +94,14 @@ impl fmt::Display for Finding {
 ///
 /// A violation is explained if it has a cause, and the scenario breaks the assumption behind each of
 /// its causes, at one of the hosts that are blamed for it: of two clocks that are too far apart, one
-/// may be within its bounds. What a process does after its last look at the lease, or a write in
+/// may be within its bounds. Beside a broken assumption at another host, a node may have lost its
+/// memory as the assumptions permit: the lease that lost that key had less to lose. What a process does after its last look at the lease, or a write in
 /// transit, explains violations about sections and writes alone: no lock prevents them (K1, K7, K10).
 #[must_use]
 pub fn findings(scenario: &Scenario, engine: Engine, outcome: &Outcome) -> Vec<Finding> {
-    let is_broken = |cause| is_broken_at(scenario, cause);
-    let unexplained =
-        violations(outcome).filter(|(_, it)| engine.resolves(it)).filter(|(property, it)| {
-            is_kept_by_resource(scenario, *property) || !is_explained(*property, it, is_broken)
-        });
+    let unexplained = violations(outcome)
+        .filter(|(_, it)| engine.resolves(it))
+        .filter(|(property, it)| !is_explained_in(scenario, *property, it));
     let mut findings: Vec<_> = unexplained
         .map(|(property, it)| Finding::Violated { property, causes: causes(&it) })
         .collect();
@@ -124,10 +123,8 @@ pub fn findings(scenario: &Scenario, engine: Engine, outcome: &Outcome) -> Vec<F
 /// assumptions which the scenario breaks explain.
 #[must_use]
 pub fn explained(scenario: &Scenario, outcome: &Outcome) -> Vec<Property> {
-    let is_broken = |cause| is_broken_at(scenario, cause);
-    let explained = violations(outcome).filter(|(property, it)| {
-        !is_kept_by_resource(scenario, *property) && is_explained(*property, it, is_broken)
-    });
+    let explained =
+        violations(outcome).filter(|(property, it)| is_explained_in(scenario, *property, it));
     explained.map(|(property, _)| property).collect()
 }
 
@@ -152,14 +149,27 @@ fn is_kept_by_resource(scenario: &Scenario, property: Property) -> bool {
     }
 }
 
+fn is_explained_in(scenario: &Scenario, property: Property, violation: &Violation) -> bool {
+    let is_broken = |cause| is_broken_at(scenario, cause);
+    let may_forget = |cause| may_forget(scenario, cause);
+    !is_kept_by_resource(scenario, property)
+        && is_explained(property, violation, is_broken, may_forget)
+}
+
 fn is_explained(
     property: Property,
     violation: &Violation,
     is_broken: impl Fn(Blame) -> bool,
+    may_forget: impl Fn(Blame) -> bool,
 ) -> bool {
     let excuse = |cause| match Assumption::of(cause) {
         // A release may be lost with the node's memory; the key that returns expires (D10).
         Some(Assumption::Memory) if property == Property::Tidy => true,
+        Some(Assumption::Memory)
+            if may_forget(cause) && violation.blamed.iter().any(&is_broken) =>
+        {
+            true
+        }
         // Keys live longer where a node's clock was set back (C4).
         Some(Assumption::Clock) if topic(property) == Topic::Leftovers => true,
         Some(assumption) => {
@@ -219,7 +229,8 @@ mod tests {
         causes.iter().for_each(|cause| blamed.add(*cause));
         let (from_ns, to_ns, first) = (0, 0, AttemptId::default());
         let violation = Violation { from_ns, to_ns, first, second: None, node: None, blamed };
-        is_explained(property, &violation, |cause| broken.contains(&cause))
+        let may_forget = |cause| cause == Blame::Amnesia(C);
+        is_explained(property, &violation, |cause| broken.contains(&cause), may_forget)
     }
 
     const A: HostId = HostId(0);
@@ -227,7 +238,7 @@ mod tests {
     const C: HostId = HostId(2);
 
     #[test]
-    fn a_resource_that_checks_reads_and_writes_keeps_its_data_whatever_happens() {
+    fn a_resource_that_checks_both_ways_keeps_its_data() {
         let kept = |checks: Checks, subject: &str| {
             let text = format!(
                 "schema = 1\nname = \"x\"\ntitle = \"t\"\n[[client]]\nid = \"c1\"\n\
@@ -268,6 +279,14 @@ mod tests {
         assert!(!is_explained_by(Property::MutualExclusion, &[Blame::Clock(A)], &broken));
         let together = [Blame::Clock(A), Blame::Clock(C)];
         assert!(is_explained_by(Property::MutualExclusion, &together, &broken));
+    }
+
+    #[test]
+    fn a_permitted_loss_excuses_beside_a_broken_assumption() {
+        let both = [Blame::Amnesia(C), Blame::Clock(A)];
+        assert!(is_explained_by(Property::MutualExclusion, &both, &[Blame::Clock(A)]));
+        assert!(!is_explained_by(Property::MutualExclusion, &both, &[]));
+        assert!(!is_explained_by(Property::MutualExclusion, &[Blame::Amnesia(C)], &[]));
     }
 
     #[test]
