@@ -267,7 +267,7 @@ impl Link {
             | Op::Set { .. }
             | Op::TimeLeft { .. } => {}
         }
-        if answered.op != Op::Introduce && answered.id.lock.is_some() && !answered.overdue {
+        if answered.op != Op::Introduce && answered.id.lock.is_some() && answered.is_news() {
             let is_vote = reply == Reply::Ok;
             if is_vote && (answered.confirmed_behind || self.introductions.is_suspended()) {
                 self.introductions.withhold(answered.id, answered.since);

@@ -223,7 +223,13 @@ impl Lock {
             return self.handle_read(node, outcome, now);
         }
         let is_of_round = self.is_of_round(node, id.serial);
-        let is_set = id.serial == self.set_serial(node) && self.votes[node.get()] == Vote::Pending;
+        let is_awaited = match self.votes[node.get()] {
+            Vote::Pending => true,
+            // A late answer ends the doubt whether the node has yet to set the key of a lease.
+            Vote::Unknown => matches!(self.phase, Phase::Held { .. }),
+            _ => false,
+        };
+        let is_set = id.serial == self.set_serial(node) && is_awaited;
         if outcome == Err(NoAnswer::Crowded) && (is_of_round || is_set) {
             self.crowded.insert(node);
         }

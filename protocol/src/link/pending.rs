@@ -17,8 +17,8 @@ pub(super) struct Pending {
     pub(super) since: BootInstant,
     /// When the command was handed to the transport: the link's patience runs from here.
     pub(super) written_at: Option<BootInstant>,
-    /// The node timeout has passed. The lock that sent the command was informed that there is no
-    /// answer, and a late answer will be dropped.
+    /// The node timeout has passed, and the lock that sent the command was informed that there is no
+    /// answer. A late answer will be dropped unless [`Pending::is_news`] says otherwise.
     pub(super) overdue: bool,
     /// The vote counts only after the introduction that directly follows the command has been
     /// answered.
@@ -41,6 +41,12 @@ impl Pending {
     /// Returns true if it is too late to write the command.
     pub(super) fn is_stale(&self, now: BootInstant) -> bool {
         self.write_before.is_some_and(|end| end <= now)
+    }
+
+    /// Returns true if the lock that sent the command learns of its answer, which has come: it is in
+    /// time, or ends the doubt whether a SET is still on its way.
+    pub(super) fn is_news(&self) -> bool {
+        !self.overdue || matches!(self.op, Op::Set { .. })
     }
 
     /// Returns true if `reply` can be the answer to the command.

@@ -137,7 +137,30 @@ fn a_key_refused_beside_anothers_is_soon_set_again() {
 }
 
 #[test]
-fn rounds_become_rare_again_if_a_node_loses_its_key_again_and_again() {
+fn a_key_refused_after_the_node_timeout_is_soon_set_again() {
+    let (mut world, lock) = granted_by_two();
+    world.change(2, Some((9, 60_000)));
+    live_among(&mut world, 2 * NODE_TIMEOUT, &[0, 1]);
+    live(&mut world, ms(10));
+    world.change(2, None);
+    live(&mut world, ms(2_000));
+    live_among(&mut world, ms(8_000), &[1, 2]);
+    assert!(world.client.check(lock, ms(5_000), world.now).is_ok());
+}
+
+#[test]
+fn a_key_that_was_set_late_and_lost_is_soon_set_again() {
+    let (mut world, lock) = granted_by_two();
+    live_among(&mut world, 2 * NODE_TIMEOUT, &[0, 1]);
+    world.answer(2);
+    world.change(2, None);
+    live(&mut world, ms(2_000));
+    live_among(&mut world, ms(8_000), &[1, 2]);
+    assert!(world.client.check(lock, ms(5_000), world.now).is_ok());
+}
+
+#[test]
+fn rounds_become_rare_if_a_node_keeps_losing_its_key() {
     let (mut world, _) = kept(ms(600_000));
     for _ in 0..10_000 {
         world.nodes[2].key = None;

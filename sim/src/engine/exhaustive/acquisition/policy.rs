@@ -210,8 +210,13 @@ impl Policy {
         now: u8,
         actions: &mut Vec<Action>,
     ) {
-        let is_current = answered.attempt == self.attempt && !answered.overdue;
-        let counts = is_current && self.votes[node] == Vote::Pending
+        let is_awaited = match self.votes[node] {
+            Vote::Pending => !answered.overdue,
+            // A late answer ends the doubt, but counts for no attempt.
+            Vote::Unknown => matches!(self.phase, Phase::Held | Phase::Lost),
+            _ => false,
+        };
+        let counts = is_awaited && answered.attempt == self.attempt
             || self.wording.votes != Votes::OfThisAttempt && answer == Answer::Done;
         if answered.is_release() || !counts || matches!(self.phase, Phase::Idle(_)) {
             return;
