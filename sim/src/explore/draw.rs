@@ -3,6 +3,7 @@
 mod clients;
 mod cluster;
 mod faults;
+mod keeping;
 mod overtaking;
 mod resources;
 
@@ -90,6 +91,9 @@ pub fn plan(frame: &Frame, seed: u64, number: u64) -> Scenario {
         sketch.overtakings();
     }
     sketch.versions();
+    if frame.engine == Engine::Event {
+        sketch.keepers();
+    }
     sketch.plan
 }
 

@@ -13,6 +13,9 @@ use crate::ids::PerNode;
 /// Longest pause before a round that sets keys again, as a fraction of the TTL.
 const PAUSE: u64 = 10;
 
+/// Longest pause between two rounds if nothing brings one forward, in per cent of the TTL.
+const PERIOD_PERCENT: u64 = 37;
+
 /// Returns true if the lease of `id`, which ends now, was to be kept alive for longer, and could have
 /// been extended: for the last half of its TTL, a majority that counts has been able to answer.
 pub(super) fn is_neglected(facts: &Facts, id: AttemptId, attempt: &Attempt) -> bool {
@@ -24,7 +27,8 @@ pub(super) fn is_neglected(facts: &Facts, id: AttemptId, attempt: &Attempt) -> b
 /// again; `None` if it has the key, or the client may not set it, or has not had the time.
 ///
 /// The client learns of the loss, waits for the next round, and sets the key when the round succeeds,
-/// unless a SET that was not answered may still be executed (rule 5 of docs/extension.md).
+/// unless a SET that was not answered may still be executed (rule 5 of docs/extension.md). After a SET
+/// that the node answered with an error, as for want of memory, no round begins sooner than usual.
 pub(super) fn missing_since_ns(
     facts: &Facts,
     id: AttemptId,
@@ -37,13 +41,19 @@ pub(super) fn missing_since_ns(
     if is_prolonged || !facts.setting.hears(id.client) || !lasts(facts, id, attempt) {
         return None;
     }
-    let may_be_late = facts.leases.key(id, node).is_some_and(|key| {
+    let key = facts.leases.key(id, node);
+    let may_be_late = key.is_some_and(|key| {
         key.written_ns != NEVER && (key.answered_ns == NEVER || key.answered_ns < key.written_ns)
     });
+    let (failed_ns, pause_ns) = match key.filter(|key| key.failed) {
+        Some(key) => (key.answered_ns, attempt.ttl_ns / 100 * PERIOD_PERCENT),
+        None => (0, attempt.ttl_ns / PAUSE),
+    };
     let since_ns = lacks_since_ns(facts, id, node)
         .max(facts.keys.free_since_ns(node))
-        .max(confirms_since_ns(facts, id, attempt));
-    let round_ns = attempt.ttl_ns / PAUSE + facts.setting.node_timeout_ns + SLACK_NS;
+        .max(confirms_since_ns(facts, id, attempt))
+        .max(failed_ns);
+    let round_ns = pause_ns + facts.setting.node_timeout_ns + SLACK_NS;
     let bound_ns = facts.setting.notice_ns.saturating_add(round_ns);
     (!may_be_late && since_ns != NEVER && has_had(facts, (id, attempt), since_ns, bound_ns))
         .then_some(since_ns)

@@ -99,6 +99,9 @@ fn a_cause_is_looked_for_at_its_host() {
     assert_eq!(is_broken(Blame::Clock), ["A"]);
     assert_eq!(is_broken(Blame::Amnesia), ["C"]);
     assert!(!is_broken_at(scenario, Blame::Membership));
+    let forgetful: Vec<_> =
+        scenario.host_ids().filter(|host| may_forget(scenario, Blame::Amnesia(*host))).collect();
+    assert_eq!(forgetful, [scenario.host_named("C").expect("a host of the scenario")]);
 }
 
 #[test]

@@ -49,10 +49,9 @@ impl Sketch {
         kinds.sort_unstable();
         let is_promised = self.plan.lock.restart_guard != RestartGuard::Quarantine;
         if is_promised && !self.may_break(Assumption::Memory) {
-            kinds.retain(|kind| !["demote", "failover", "flush"].contains(kind));
+            kinds.retain(|kind| *kind != "failover");
         }
-        let is_unheard = self.plan.clients.iter().any(|client| client.deaf);
-        if is_unheard && !self.may_break(Assumption::Memory) {
+        if !self.may_flush() {
             kinds.retain(|kind| !["demote", "flush"].contains(kind));
         }
         let allowed = BREAKING.iter().filter(|(_, broken)| self.may_break(*broken));
@@ -70,6 +69,14 @@ impl Sketch {
                 self.end_with_the_last(slow, format!("slow-{}", number + 1));
             }
         }
+    }
+
+    /// Returns true if keys may be lost while the server runs on: every client hears of it, and no
+    /// promise rules it out.
+    pub(super) fn may_flush(&self) -> bool {
+        let is_promised = self.plan.lock.restart_guard != RestartGuard::Quarantine;
+        let is_unheard = self.plan.clients.iter().any(|client| client.deaf);
+        self.may_break(Assumption::Memory) || !is_promised && !is_unheard
     }
 
     /// Adds a fault at a drawn time or step; some come again and again, or only perhaps.
@@ -331,7 +338,7 @@ impl Sketch {
 }
 
 /// A death without anything else.
-const NO_RESTART: Restarting = Restarting {
+pub(super) const NO_RESTART: Restarting = Restarting {
     host: HostNames(Vec::new()),
     restart_after: None,
     measured_on: Stopwatch::True,

@@ -43,9 +43,12 @@ impl Sketch {
         let client = self.dice.pick(&clients);
         let to = if is_wide { self.dice.some(&nodes) } else { vec![self.dice.pick(&nodes)] };
         let by = self.dice.length(Span::from_ms(1), self.ttls(10));
-        let host = self.plan.client_named(&client).map(|it| self.plan.client_host(it));
-        let process = self.plan.host_name(host.expect("a client of the plan")).to_owned();
-        let delay = Delay { from: vec![process], to, by: SpanRange::exactly(by), only: Some(only) };
+        let delay = Delay {
+            from: vec![self.process_of(&client)],
+            to,
+            by: SpanRange::exactly(by),
+            only: Some(only),
+        };
         let between = [delay.from.clone(), delay.to.clone()];
         let reset = Partition { between, one_way: false, lost: Lost::Reset };
         let moment = SpanRange::exactly(Span::from_ms(1));
@@ -105,8 +108,14 @@ impl Sketch {
         self.once(id, at, (Some(until), None), FaultKind::Delay(delay));
     }
 
+    /// Returns the name of the process that the client named `client` runs in.
+    pub(super) fn process_of(&self, client: &str) -> String {
+        let host = self.plan.client_named(client).map(|it| self.plan.client_host(it));
+        self.plan.host_name(host.expect("a client of the plan")).to_owned()
+    }
+
     /// Adds a fault that begins once, and certainly.
-    fn once(
+    pub(super) fn once(
         &mut self,
         id: String,
         at: At,

@@ -71,8 +71,14 @@ mod tests {
     fn without_further_resources_plans_are_as_before() {
         assert!(plans(1).all(|plan| plan.lock.further_resources.is_empty()));
         let unchanged = plans(2).zip(plans(1)).all(|(several, one)| {
-            let mut faults = several.faults.iter().zip(&one.faults);
-            several.cluster == one.cluster && faults.all(|(fault, other)| fault.id == other.id)
+            // Nodes of leases that are kept for long are struck by faults that are drawn even later.
+            let ids = |plan: &Scenario| {
+                let ids = plan.faults.iter().map(|fault| fault.id.clone());
+                ids.filter(|id| !id.starts_with("strike")).collect::<Vec<_>>()
+            };
+            let both = (ids(&several), ids(&one));
+            several.cluster == one.cluster
+                && both.0.iter().zip(&both.1).all(|(id, other)| id == other)
         });
         assert!(unchanged, "resources are drawn last");
     }

@@ -56,6 +56,19 @@ fn a_key_cannot_be_set_beside_anothers_or_behind_a_late_set() {
 }
 
 #[test]
+fn a_key_that_a_node_cannot_set_waits_for_the_next_round() {
+    let refused = |ms: u64| {
+        let mut refused = without_a();
+        let set = refused.at(3_000).writes(C1, 'A', OpKind::Set);
+        refused.answers(set, C1, 'A', Answer::Error);
+        set_again_at(ms, refused)
+    };
+    let bound_ms = 3_000 + 274 + 3_700 + 50 + 10;
+    assert_eq!(refused(bound_ms), Judgement::Holds);
+    assert!(refused(bound_ms + 1).is_violated());
+}
+
+#[test]
 fn a_key_is_not_set_without_a_majority_that_confirms() {
     let mut stalled = without_a();
     for node in ['B', 'C'].map(node) {
@@ -95,7 +108,7 @@ fn a_key_that_was_set_again_counts_after_a_round_without_it() {
 }
 
 #[test]
-fn a_key_that_was_set_again_counts_after_a_round_that_knew_of_it() {
+fn a_key_set_again_counts_after_a_round_that_knew_of_it() {
     let mut tale = without_a();
     let set = tale.at(2_200).writes(C1, 'A', OpKind::Set);
     let change = (Writer::Nobody, Writer::Attempt(C1));
