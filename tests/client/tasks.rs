@@ -38,7 +38,7 @@ fn tasks_start_again_after_their_runtime_has_ended() {
 }
 
 #[test]
-fn the_first_attempt_on_another_runtime_waits_for_its_connections() {
+fn the_first_attempt_on_a_new_runtime_awaits_connections() {
     let world = World::new();
     let redlock = world.client();
     let lease = world.block_on(redlock.acquire("res")).unwrap();
@@ -150,7 +150,7 @@ fn a_call_within_a_runtime_that_is_ending_fails_no_node() {
 }
 
 #[test]
-fn a_report_starts_no_task_before_the_first_use_and_after_the_end() {
+fn a_report_starts_no_task_before_the_first_use_or_at_the_end() {
     let world = World::new();
     let redlock = world.client();
     assert_eq!(redlock.health().nodes.len(), 5);

@@ -276,7 +276,7 @@ fn a_fault_that_never_began_proves_nothing() {
 }
 
 #[test]
-fn a_fault_that_waits_for_a_client_names_the_name_that_no_connection_has() {
+fn a_fault_that_waits_for_a_client_tells_the_missing_name() {
     let stop = "[[fault]]\nid = \"stop\"\nat = { client = \"c1\", before = \"t2\", attempt = \"any\" }\n\
                 lasts = \"1s\"\npause = { host = \"c1\" }\n";
     let place = Place::with("unnamed", stop);

@@ -211,7 +211,7 @@ fn an_extension_makes_the_lease_longer() {
 
 /// c1 leaves after its lease is over, and before the keys that c2 keeps alive are gone.
 #[test]
-fn another_clients_extension_does_not_hide_a_section_that_outlasts_its_lease() {
+fn anothers_extension_hides_no_section_beyond_its_lease() {
     let verdict = held(500, |observer, c1, c2| {
         enter(observer, "c1");
         assert_eq!(c2.ask("PEXPIRE res 60000"), [":1"; 5]);

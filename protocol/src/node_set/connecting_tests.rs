@@ -69,7 +69,7 @@ fn a_further_attempt_keeps_its_random_wait() {
 }
 
 #[test]
-fn after_the_end_of_the_runtime_the_connections_are_the_first_ones_again() {
+fn connections_are_first_ones_again_after_a_runtimes_end() {
     let mut world = World::warm(3);
     (0..3).for_each(|node| world.abandon(node));
     assert!(world.nodes.iter().all(|it| it.dialed.is_none()), "nothing needs a connection");
@@ -95,7 +95,7 @@ fn the_time_of_a_dial_counts_from_when_the_transport_begins_it() {
 }
 
 #[test]
-fn a_release_that_is_owed_at_the_end_of_the_runtime_needs_a_connection() {
+fn a_release_owed_at_the_runtimes_end_needs_a_connection() {
     let mut world = World::warm(3);
     let lock = world.acquire(lock_config(3), 1);
     world.answer(0);

@@ -162,7 +162,7 @@ fn an_error_is_no_vote() {
 }
 
 #[test]
-fn hundreds_of_commands_that_end_at_once_do_not_deepen_the_stack() {
+fn hundreds_of_commands_ending_at_once_deepen_no_stack() {
     let mut world = World::reconnecting(1);
     let config = LockConfig { limit: Limit::Attempts(2), ..lock_config(1) };
     let attempts = Window::default().attempts();

@@ -234,7 +234,7 @@ fn a_former_replica_is_quarantined_also_after_a_restart() {
 }
 
 #[test]
-fn a_refusal_is_quarantined_despite_a_promise_if_the_canary_was_known() {
+fn a_known_canary_quarantines_a_refusal_despite_a_promise() {
     for guard in [RestartGuard::Durable, RestartGuard::DelayedRestart] {
         let refused = |before: Introduction| {
             let mut node = eligibility(guard);
@@ -368,7 +368,7 @@ fn play(guard: RestartGuard, steps: &[(u8, u8, u8)]) {
 
 proptest! {
     #[test]
-    fn no_vote_counts_within_a_quarantine_of_a_noticed_loss_whatever_follows(
+    fn no_vote_counts_within_the_quarantine_of_a_noticed_loss(
         guard in prop::sample::select(GUARDS.to_vec()),
         steps in prop::collection::vec((0..4_u8, 0..8_u8, 0..6_u8), 2..12),
     ) {

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_departure_that_a_run_in_real_time_does_not_show_may_still_be_there() {
+    fn a_departure_may_be_there_unseen_by_a_run_in_real_time() {
         let mut baseline = baseline();
         baseline.known[0].departure.case = String::from("a on serve");
         baseline.cases = vec![String::from("a on serve")];

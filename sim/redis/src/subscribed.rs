@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_gets_a_message_once_for_each_matching_subscription() {
+    fn each_matching_subscription_brings_the_message_once() {
         let mut subscribed = Subscribed::default();
         let pattern = |text: &[u8]| Source::Pattern(SmallBytes::new(text));
         subscribed.subscribe(Kind::Channel, 1, b"a");

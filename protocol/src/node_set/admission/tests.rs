@@ -73,7 +73,7 @@ fn attempts_beyond_the_bound_wait_for_their_turn() {
 }
 
 #[test]
-fn an_attempt_that_nobody_answers_makes_room_after_the_node_timeout() {
+fn an_unanswered_attempt_makes_room_after_the_node_timeout() {
     let mut world = two_at_once();
     let locks = open(&mut world, 4, lock_config(3));
     world.begin(locks[0], 1);
@@ -84,7 +84,7 @@ fn an_attempt_that_nobody_answers_makes_room_after_the_node_timeout() {
 }
 
 #[test]
-fn a_use_whose_time_is_over_before_its_turn_gives_up_as_overloaded() {
+fn a_use_gives_up_as_overloaded_if_its_turn_comes_too_late() {
     let (mut world, waiting) = one_waits();
     world.pass(ms(20));
     assert_eq!(gave_up(&mut world), [(waiting, AttemptError::Overloaded)]);

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_earlier_violation_is_reported_unless_it_hides_a_wrong_client() {
+    fn the_earlier_violation_is_told_unless_it_hides_the_client() {
         let clock = Blamed::just(Blame::Clock(HostId(0)));
         assert_eq!(joined(violated(2, clock), violated(1, clock)), violated(1, clock));
         let (late, early) = (violated(2, Blamed::NONE), violated(1, clock));

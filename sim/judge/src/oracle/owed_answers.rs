@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn an_introduction_is_owed_until_it_or_a_later_command_is_answered() {
+    fn an_introduction_is_owed_until_one_behind_it_is_answered() {
         let is_owed_after = |command| {
             let mut owed = after(&[
                 (4, OpKind::Set),

@@ -213,7 +213,7 @@ fn a_zip_takes_its_lists_in_step_and_multiplies_with_a_sweep() {
 }
 
 #[test]
-fn a_path_may_refine_an_earlier_one_and_a_zip_may_repeat_a_value() {
+fn a_path_may_refine_another_and_a_zip_may_repeat_a_value() {
     let text = "schema = 1\nname = \"x\"\ntitle = \"x\"\nsweep = { \"lock.ttl\" = [\"8s\"] }\n\
                 [[client]]\nid = \"c1\"\nsteps = [{ acquire = {} }]\n\
                 [[case]]\nname = \"y\"\nset = { lock = {}, \"lock.ttl\" = \"6s\" }\n\

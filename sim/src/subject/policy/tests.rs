@@ -309,7 +309,7 @@ fn a_lock_is_taken_only_if_the_key_exists() {
 }
 
 #[test]
-fn a_lock_is_not_taken_if_the_silent_nodes_alone_prevent_a_majority() {
+fn a_lock_is_not_taken_if_only_silence_prevents_a_majority() {
     for (refused, expected) in [(2, Settlement::TooFewNodes), (3, Settlement::Taken)] {
         let mut bench = Bench::new("redlock-no-node-timeout");
         bench.acquire();

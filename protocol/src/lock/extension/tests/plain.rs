@@ -98,7 +98,7 @@ fn late_plain_set_does_not_hurt_a_round_that_asks_no_more() {
 }
 
 #[test]
-fn a_longer_round_in_between_changes_nothing_for_a_round_that_asks_no_more() {
+fn a_longer_round_before_changes_nothing_for_an_equal_one() {
     let (mut world, lock) = one_is_late();
     begin(&mut world, lock, 10_000);
     (0..3).for_each(|index| world.answer(index));

@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_for_want_of_time_contradicts_the_deadline_or_the_extensions() {
+    fn a_loss_for_want_of_time_may_contradict_deadline_or_rounds() {
         let told = "L1 was reported as over at 5.000 s, before its deadline";
         assert_eq!(lost(4_898_000_000, LostReason::DeadlinePassed), told);
         let told = "L1 was over at 9.898 s, and its client reported a failed extension, but its last one had not failed";

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn leases_of_others_count_from_the_first_attempt_to_the_own_lease() {
+    fn leases_of_others_count_from_first_attempt_to_own_lease() {
         let mut bypasses = Bypasses::new();
         assert_eq!(measured(&bypasses), None);
         bypasses.asked(OTHER);

@@ -57,7 +57,7 @@ fn a_lost_key_is_not_blamed_if_the_last_extension_is_over() {
 }
 
 #[test]
-fn a_clock_that_regains_time_shortens_what_an_extension_left_as_it_was() {
+fn a_clock_that_regains_time_shortens_an_unchanged_deadline() {
     let blame = |by_ms: i64| {
         let mut tale = Tale::new();
         tale.with_extensions(1).steps(C, ClockKind::Wall, 20_000).acquires(C1, "ABC");
@@ -81,7 +81,7 @@ fn a_clock_that_regains_time_shortens_what_an_extension_left_as_it_was() {
 }
 
 #[test]
-fn of_two_keys_set_at_one_instant_the_first_is_the_one_that_ended() {
+fn of_two_keys_set_at_once_the_first_is_the_one_that_ended() {
     for [first, second] in [[C1, C2], [C2, C1]] {
         let mut tale = Tale::new();
         tale.begins(C1).begins(C2).at(1).sets(C1, "AB").sets(C2, "DE").sets(first, "C");
@@ -123,7 +123,7 @@ fn a_key_that_lived_for_its_ttl_was_not_ended_by_a_clock() {
 }
 
 #[test]
-fn a_fast_clock_that_ends_a_quarantine_early_is_blamed_for_the_loss() {
+fn a_fast_clock_that_ends_a_quarantine_is_blamed_for_a_loss() {
     let blame = |rate_ppb, taken_at_ms| {
         let mut tale = Tale::new();
         tale.acquires(C1, "ABC").runs_at(host(C2), ClockKind::Boot, rate_ppb);
@@ -201,7 +201,7 @@ fn a_node_that_both_lists_have_is_blamed_if_the_vote_was_needed() {
 }
 
 #[test]
-fn a_loss_at_a_node_of_an_older_majority_is_not_blamed_with_the_lists() {
+fn a_loss_at_a_former_majority_is_not_blamed_with_the_lists() {
     let blame = blame_with_lists(["ABC", "C"], |tale| {
         tale.with_extensions(3).acquires(C1, "AC").at(1_000);
         tale.ends_key(C1, "C", KeyEnd::Restarted, Writer::Nobody).sets(C1, "B");
@@ -313,7 +313,7 @@ fn a_masters_clock_that_jumped_is_blamed() {
 }
 
 #[test]
-fn a_masters_clock_is_not_blamed_for_a_belief_that_is_too_long_by_itself() {
+fn no_clock_is_blamed_for_a_belief_that_is_too_long_by_itself() {
     let blame = |too_long_ms: u64| {
         let mut tale = Tale::new();
         tale.runs_at(C, ClockKind::Wall, 100_000_000).begins(C1).sets(C1, "ABC");

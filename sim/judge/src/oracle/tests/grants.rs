@@ -247,7 +247,7 @@ fn no_set_is_written_to_a_node_that_owes_an_answer() {
 }
 
 #[test]
-fn an_answer_is_not_owed_for_longer_because_a_clock_has_become_fast() {
+fn a_clock_that_became_fast_prolongs_no_owed_answer() {
     let judged = |fast_from_ms| {
         let mut tale = Tale::new();
         tale.begins(C1);
@@ -301,7 +301,7 @@ fn an_attempt_that_is_delivered_twice_is_granted_once() {
 }
 
 #[test]
-fn a_late_command_may_prolong_the_life_of_a_key_but_not_shorten_it() {
+fn a_late_command_may_prolong_a_keys_life_but_not_shorten_it() {
     let a = node('A');
     let judged = |later_expiry_by_ms: i64| {
         let mut tale = Tale::new();

@@ -79,7 +79,7 @@ fn each_acquisition_is_judged_by_itself() {
 }
 
 #[test]
-fn attempts_without_commands_and_those_of_the_probe_do_not_count() {
+fn attempts_without_commands_or_of_the_probe_do_not_count() {
     let mut tale = Tale::new();
     for number in 1..20 {
         tale.at(u64::from(number) * 200);

@@ -68,7 +68,7 @@ fn writes_to_two_resources_have_versions_of_their_own() {
 /// Both locks of a process use one connection to each node: a node that owes an answer about one is of
 /// no use to the other.
 #[test]
-fn a_node_that_owes_an_answer_about_one_lock_is_busy_for_the_other() {
+fn a_node_that_owes_an_answer_is_busy_for_other_locks_too() {
     let refused = |is_one_process: bool| {
         let mut tale = tale(&[C2]);
         if is_one_process {

@@ -75,7 +75,7 @@ fn an_attempt_that_lasted_for_the_node_timeout_is_no_failure() {
 }
 
 #[test]
-fn the_node_timeout_passes_by_the_readings_of_a_clock_that_gained() {
+fn the_node_timeout_passes_by_a_clock_that_gained() {
     let fails_at = |ms: u64| {
         let mut tale = Tale::new();
         let boot = ClockKind::Boot;

@@ -17,7 +17,7 @@ impl Bench {
 }
 
 #[test]
-fn an_element_is_popped_at_once_from_the_first_list_that_has_one() {
+fn an_element_is_popped_at_once_from_the_first_list_with_one() {
     Bench::new(&REDIS_7_0).goes(&[
         ("RPUSH b 1 2 3", ":3"),
         ("BLPOP a b 0", "*2\r\n$1\r\nb\r\n$1\r\n1"),
@@ -32,7 +32,7 @@ fn an_element_is_popped_at_once_from_the_first_list_that_has_one() {
 }
 
 #[test]
-fn a_waiting_connection_gets_the_element_after_the_reply_to_the_one_who_adds_it() {
+fn a_waiter_gets_the_element_after_the_reply_to_who_adds_it() {
     let mut bench = Bench::new(&REDIS_7_0);
     assert_eq!(bench.ask("BLPOP a b 0"), "blocks 0\r\n");
     assert!(bench.ask_as(1, "CLIENT LIST ID 1").contains(" flags=b "));
@@ -43,7 +43,7 @@ fn a_waiting_connection_gets_the_element_after_the_reply_to_the_one_who_adds_it(
 }
 
 #[test]
-fn a_list_that_ends_within_a_transaction_or_a_script_serves_nobody() {
+fn a_list_that_ends_in_a_transaction_or_script_serves_nobody() {
     let mut bench = Bench::new(&REDIS_7_0);
     assert_eq!(bench.ask("BLPOP a 0"), "blocks 0\r\n");
     bench.ask_as(1, "EVAL \"redis.call('rpush', 'a', '1') redis.call('del', 'a')\" 0");
@@ -56,7 +56,7 @@ fn a_list_that_ends_within_a_transaction_or_a_script_serves_nobody() {
 }
 
 #[test]
-fn connections_are_served_in_the_order_in_which_they_began_to_wait() {
+fn connections_are_served_in_the_order_of_their_waits() {
     let mut bench = Bench::new(&REDIS_7_0);
     let mut third = Session::new(3);
     for (place, line) in [(1, "BLPOP a b 0"), (0, "BRPOP b a 0")] {
@@ -151,7 +151,7 @@ fn a_connection_without_replies_takes_its_element_in_silence() {
 
 /// Recorded from Redis 7.0.15; newer servers execute the command that waited.
 #[test]
-fn an_element_that_is_taken_at_last_is_a_change_for_readers_of_newer_servers() {
+fn the_last_element_taken_is_a_change_for_newer_servers() {
     for (profile, served, later) in [(&REDIS_7_0, 0, 1), (&REDIS_7_2, 1, 0)] {
         let mut bench = Bench::new(profile);
         for line in ["HELLO 3", "CLIENT TRACKING ON"] {

@@ -138,7 +138,7 @@ fn own_invalidations_come_before_own_messages_on_newer_servers() {
 }
 
 #[test]
-fn subscriptions_are_possible_in_transactions_but_not_in_scripts() {
+fn subscriptions_are_for_transactions_and_not_for_scripts() {
     let mut bench = Bench::new(&REDIS_7_0);
     for line in ["MULTI", "SUBSCRIBE a b", "GET k", "PUBLISH a m", "UNSUBSCRIBE"] {
         bench.ask(line);

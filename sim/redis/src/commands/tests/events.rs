@@ -188,7 +188,7 @@ fn readers_of_a_key_learn_of_its_change_in_the_order_of_servers() {
 
 /// Recorded from Redis 7.0.15.
 #[test]
-fn a_removal_from_a_list_or_a_sorted_set_is_an_event_before_its_readers_learn_of_it() {
+fn a_removal_is_an_event_before_its_readers_learn_of_it() {
     let mut bench = reader();
     for (line, expected) in [
         ("RPUSH l 1", "invalidate rpush"),

@@ -206,7 +206,7 @@ fn settings_of_json_stay_until_the_scripts_are_forgotten() {
 }
 
 #[test]
-fn a_new_process_has_the_configuration_and_the_users_of_the_start() {
+fn a_new_process_has_the_settings_and_users_of_its_start() {
     let mut bench = Bench::new(&REDIS_7_0);
     bench.server.config_mut().insist("hz", "7");
     bench.goes(&[

@@ -345,7 +345,7 @@ fn an_invalidation_goes_where_it_would_go_when_the_key_changes() {
 
 /// Recorded from Redis 7.0.15.
 #[test]
-fn own_invalidations_are_redirected_although_the_transaction_ends_the_tracking() {
+fn own_invalidations_are_redirected_if_tracking_ends_with_them() {
     let mut bench = Bench::new(&REDIS_7_0);
     bench.ask_as(1, "HELLO 3");
     bench.does(&["CLIENT TRACKING ON REDIRECT 2", "GET k"]);
@@ -367,7 +367,7 @@ fn own_invalidations_come_last() {
 }
 
 #[test]
-fn a_new_version_of_the_protocol_holds_for_the_rest_of_a_transaction() {
+fn a_new_protocol_version_holds_for_a_transactions_rest() {
     let mut bench = Bench::new(&REDIS_7_0);
     bench.ask("PING");
     for line in ["CLIENT TRACKING ON REDIRECT 1", "GET k"] {

@@ -164,7 +164,7 @@ fn pushes_travel_to_the_connections_that_read_the_key() {
 }
 
 #[test]
-fn a_round_that_fails_before_its_first_command_begins_before_it_ends() {
+fn a_round_that_fails_without_a_command_begins_before_it_ends() {
     let case = case("failed-before-its-first-command", "");
     for seed in 0..10 {
         let mut history = Vec::new();

@@ -212,7 +212,7 @@ fn a_counter_is_not_the_lock() {
 }
 
 #[test]
-fn a_free_attempt_with_a_majority_comes_before_an_own_one_without() {
+fn a_free_attempt_with_a_majority_precedes_an_own_without() {
     assert_sound(
         3,
         &[&[
@@ -232,7 +232,7 @@ fn a_free_attempt_with_a_majority_comes_before_an_own_one_without() {
 }
 
 #[test]
-fn a_request_without_a_value_is_of_the_key_that_its_connection_has_read() {
+fn a_request_without_a_value_is_of_the_key_read_before() {
     assert_sound(
         1,
         &[

@@ -7,7 +7,7 @@ use crate::oracle::Judgement;
 use crate::scenario::Property::SoundGrant;
 
 #[test]
-fn an_extension_may_be_reported_after_a_stop_and_not_decided_then() {
+fn an_extension_may_be_reported_but_not_decided_after_a_stop() {
     let reported = |runs_for_ms: u64| {
         let mut tale = c1_holds();
         tale.at(9_000).begins_extension(C1).retimes(C1, C1, "ABC");

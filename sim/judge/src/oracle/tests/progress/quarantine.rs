@@ -20,7 +20,7 @@ fn quarantine_is_waited_for_but_not_for_longer_than_a_lease() {
 }
 
 #[test]
-fn a_client_that_sleeps_until_the_end_of_a_quarantine_need_not_hear_that_it_has_ended() {
+fn the_end_of_a_quarantine_need_not_be_pushed_to_a_sleeper() {
     let counts_from = |tale: &mut Tale, from_ms: u64| {
         for at in ['A', 'B', 'C'] {
             let (client, node, from_local_ns) = (C1.client, node(at), from_ms * MS);

@@ -6,7 +6,7 @@ use crate::history::{EventKind, FaultId};
 use crate::scenario::Property::Tidy;
 
 #[test]
-fn a_request_on_a_connection_that_a_silent_partition_cut_is_lost() {
+fn a_request_across_a_silent_partition_is_lost() {
     let judged = |between: &str| {
         let mut tale = Tale::new();
         tale.with_fault("partition = { between = [['C'], ['c1']], one-way = true }");
