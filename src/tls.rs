@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::client::Resumption;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -14,7 +15,8 @@ use crate::stream::Stream;
 
 /// Certificate authorities that the client trusts, and its own certificate.
 ///
-/// A node's certificate is always verified for the host of its URL: a name or an IP address.
+/// A node's certificate is verified on every connection, for the host of its URL: a name or an IP
+/// address. No connection resumes the TLS session of an earlier one.
 ///
 /// ```
 /// # fn build(root: Vec<u8>, chain: Vec<u8>, key: Vec<u8>) {
@@ -63,7 +65,7 @@ impl TlsConfig {
         let builder = ClientConfig::builder_with_provider(provider);
         let builder = builder.with_safe_default_protocol_versions().map_err(TlsError::other)?;
         let builder = builder.with_root_certificates(self.root_store()?);
-        let config = match &self.client {
+        let mut config = match &self.client {
             None => builder.with_no_client_auth(),
             Some(ClientPem { chain, key }) => {
                 let chain = certificates(chain).map_err(TlsError::ClientCertificate)?;
@@ -73,6 +75,9 @@ impl TlsConfig {
                 config.map_err(|error| TlsError::ClientKey(error.to_string()))?
             }
         };
+        // A resumed session verifies no certificate: one that has expired since, or was replaced by one of
+        // an unknown authority, would be accepted for as long as the server's tickets live.
+        config.resumption = Resumption::disabled();
         Ok(TlsConnector::from(Arc::new(config)))
     }
 

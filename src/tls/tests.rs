@@ -1,8 +1,8 @@
 use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::{HandshakeKind, ServerConfig};
 
 use super::*;
 
@@ -62,6 +62,15 @@ impl Authority {
 /// Sends a greeting to a server, and reads it back.
 async fn greet(tls: &TlsConfig, host: &str, acceptor: TlsAcceptor) -> io::Result<()> {
     let security = Security::new(&tls.connector().unwrap(), host).unwrap();
+    greet_again(&security, acceptor).await.0
+}
+
+/// As [`greet`], with the client of an earlier connection. Returns also how much of a handshake the
+/// server saw.
+async fn greet_again(
+    security: &Security,
+    acceptor: TlsAcceptor,
+) -> (io::Result<()>, Option<HandshakeKind>) {
     let (ours, theirs) = duplex(1 << 16);
     let client = async {
         let mut stream = security.secure(Box::new(ours)).await?;
@@ -77,10 +86,11 @@ async fn greet(tls: &TlsConfig, host: &str, acceptor: TlsAcceptor) -> io::Result
         let mut bytes = [0; 5];
         stream.read_exact(&mut bytes).await?;
         stream.write_all(&bytes).await?;
-        stream.flush().await
+        stream.flush().await?;
+        io::Result::Ok(stream.get_ref().1.handshake_kind())
     };
-    let (outcome, _) = tokio::join!(client, server);
-    outcome
+    let (outcome, kind) = tokio::join!(client, server);
+    (outcome, kind.ok().flatten())
 }
 
 #[tokio::test]
@@ -105,6 +115,21 @@ async fn a_server_with_the_wrong_certificate_is_refused() {
         let acceptor = authority.acceptor(&signed, false);
         let error = greet(&tls, host, acceptor).await.unwrap_err();
         assert!(error.to_string().contains(why), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn every_connection_verifies_the_certificate() {
+    let authority = Authority::new();
+    let security = Security::new(&authority.trusting().connector().unwrap(), "a").unwrap();
+    let acceptor = authority.acceptor(&authority.sign(&["a"]), false);
+    for _ in 0..3 {
+        let (outcome, kind) = greet_again(&security, acceptor.clone()).await;
+        outcome.unwrap();
+        // A resumed session shows no certificate.
+        let is_full =
+            matches!(kind, Some(HandshakeKind::Full | HandshakeKind::FullWithHelloRetryRequest));
+        assert!(is_full, "{kind:?}");
     }
 }
 
