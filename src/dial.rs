@@ -13,6 +13,8 @@ use crate::endpoint::Endpoint;
 use crate::environment::{Environment, Stream};
 use crate::printable::printable;
 use crate::resp::{Decoder, Malformed};
+#[cfg(feature = "tls")]
+use crate::tls::explained;
 
 /// A connection that is ready for commands.
 pub(crate) struct Dialed {
@@ -49,6 +51,17 @@ impl DialError {
             _ => printable(self.to_string().as_bytes(), &[], &[]),
         }
     }
+
+    /// Returns the error; one of TLS with the name of its layer and in words.
+    fn in_words(self) -> Self {
+        #[cfg(feature = "tls")]
+        if let Self::Io(error) = &self
+            && let Some(explained) = explained(error)
+        {
+            return explained.into();
+        }
+        self
+    }
 }
 
 /// Opens a connection and performs the handshake.
@@ -63,7 +76,8 @@ pub(crate) async fn dial(
     // After the connection is there: a dead node costs the provider nothing.
     let credentials =
         endpoint.credentials().await.map_err(|error| DialError::Credentials(causes(&*error)))?;
-    let (decoder, is_tracked) = handshake(&mut stream, endpoint, credentials.as_ref()).await?;
+    let shaken = handshake(&mut stream, endpoint, credentials.as_ref()).await;
+    let (decoder, is_tracked) = shaken.map_err(DialError::in_words)?;
     Ok(Dialed { stream, decoder, is_tracked })
 }
 

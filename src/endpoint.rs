@@ -13,16 +13,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-#[cfg(feature = "tls")]
-use tokio_rustls::TlsConnector;
-
 use crate::credentials::{Credentials, NodeProvider};
 use crate::error::BuildError;
 use crate::printable::printable;
 #[cfg(feature = "tls")]
 use crate::stream::Stream;
 #[cfg(feature = "tls")]
-use crate::tls::{Security, TlsError};
+use crate::tls::{Connector, Security, TlsError};
 use redlock_protocol::Token;
 
 /// Default time to open a connection, and default time for which the kernel retries to deliver
@@ -98,7 +95,7 @@ impl Endpoint {
 
     /// Prepares the TLS parameters, if the node uses TLS.
     #[cfg(feature = "tls")]
-    pub(crate) fn set_tls(&mut self, connector: &TlsConnector) -> Result<(), TlsError> {
+    pub(crate) fn set_tls(&mut self, connector: &Connector) -> Result<(), TlsError> {
         if let Address::Tcp { host, .. } = &self.address
             && self.tls
         {

@@ -60,11 +60,12 @@ impl TlsConfig {
     }
 
     /// Parses the configured certificates and keys.
-    pub(crate) fn connector(&self) -> Result<TlsConnector, TlsError> {
+    pub(crate) fn connector(&self) -> Result<Connector, TlsError> {
         let provider = Arc::new(ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider);
         let builder = builder.with_safe_default_protocol_versions().map_err(TlsError::other)?;
-        let builder = builder.with_root_certificates(self.root_store()?);
+        let (roots, unread) = self.root_store()?;
+        let builder = builder.with_root_certificates(roots);
         let mut config = match &self.client {
             None => builder.with_no_client_auth(),
             Some(ClientPem { chain, key }) => {
@@ -75,29 +76,40 @@ impl TlsConfig {
                 config.map_err(|error| TlsError::ClientKey(error.to_string()))?
             }
         };
-        // A resumed session verifies no certificate: one that has expired since, or was replaced by one of
-        // an unknown authority, would be accepted for as long as the server's tickets live.
+        // A resumed session verifies no certificate: one that has expired since, or was replaced by
+        // one of an unknown authority, would be accepted for as long as the server's tickets live.
         config.resumption = Resumption::disabled();
-        Ok(TlsConnector::from(Arc::new(config)))
+        Ok(Connector { tls: TlsConnector::from(Arc::new(config)), unread })
     }
 
-    fn root_store(&self) -> Result<RootCertStore, TlsError> {
-        let mut store = RootCertStore::empty();
+    /// Returns the trusted authorities, and the first error of those of the system's that cannot be
+    /// read.
+    fn root_store(&self) -> Result<(RootCertStore, Option<Arc<str>>), TlsError> {
+        let (mut store, mut unread) = (RootCertStore::empty(), None);
         if self.roots.is_empty() {
             let found = rustls_native_certs::load_native_certs();
             let (added, _) = store.add_parsable_certificates(found.certs);
+            let why = found.errors.first().map(ToString::to_string);
             if added == 0 {
-                let why = found.errors.first().map(ToString::to_string);
                 return Err(TlsError::NoSystemRoots(why.unwrap_or("there are none".into())));
             }
+            unread = why.map(Arc::from);
         }
         for pem in &self.roots {
             for root in certificates(pem).map_err(TlsError::Root)? {
                 store.add(root).map_err(|error| TlsError::Root(error.to_string()))?;
             }
         }
-        Ok(store)
+        Ok((store, unread))
     }
+}
+
+/// TLS parameters that are the same for all nodes.
+#[derive(Clone)]
+pub(crate) struct Connector {
+    tls: TlsConnector,
+    /// Reason why some of the system's authorities are not trusted.
+    unread: Option<Arc<str>>,
 }
 
 /// Returns all certificates in `pem`; there must be at least one.
@@ -153,12 +165,12 @@ impl TlsError {
 /// TLS parameters of one node.
 #[derive(Clone)]
 pub(crate) struct Security {
-    connector: TlsConnector,
+    connector: Connector,
     name: ServerName<'static>,
 }
 
 impl Security {
-    pub(crate) fn new(connector: &TlsConnector, host: &str) -> Result<Self, TlsError> {
+    pub(crate) fn new(connector: &Connector, host: &str) -> Result<Self, TlsError> {
         // The zone of an address has a meaning on this host alone.
         let name = host.split('%').next().unwrap_or(host);
         let name = ServerName::try_from(String::from(name));
@@ -168,10 +180,68 @@ impl Security {
 
     /// Performs the TLS handshake on `stream`.
     pub(crate) async fn secure(&self, stream: Box<dyn Stream>) -> io::Result<Box<dyn Stream>> {
-        let secured = self.connector.connect(self.name.clone(), stream).await;
-        let named = |error: io::Error| io::Error::new(error.kind(), format!("TLS: {error}"));
-        Ok(Box::new(secured.map_err(named)?))
+        let Connector { tls, unread } = &self.connector;
+        let error = match tls.connect(self.name.clone(), stream).await {
+            Ok(secured) => return Ok(Box::new(secured)),
+            Err(error) => error,
+        };
+        let is_of_unknown_authority = is_of_unknown_authority(&error);
+        let error = explained(&error).unwrap_or_else(|| named(&error, format_args!("{error}")));
+        // An authority that could not be read may be the one that is unknown.
+        Err(match unread.as_ref().filter(|_| is_of_unknown_authority) {
+            None => error,
+            Some(why) => {
+                let text = format!("{error}; not every trusted certificate is read: {why}");
+                io::Error::new(error.kind(), text)
+            }
+        })
     }
+}
+
+/// Returns the error with the name of its layer.
+fn named(error: &io::Error, text: fmt::Arguments<'_>) -> io::Error {
+    io::Error::new(error.kind(), format!("TLS: {text}"))
+}
+
+fn of_library(error: &io::Error) -> Option<&rustls::Error> {
+    error.get_ref()?.downcast_ref()
+}
+
+fn is_of_unknown_authority(error: &io::Error) -> bool {
+    use rustls::CertificateError::{BadSignature, UnknownIssuer};
+    let Some(rustls::Error::InvalidCertificate(why)) = of_library(error) else {
+        return false;
+    };
+    // An authority of the same name with another key makes it a bad signature.
+    matches!(why, BadSignature | UnknownIssuer)
+}
+
+/// Returns an error of the TLS library with the name of its layer, and the server's alert about the
+/// client's certificate in words. With TLS 1.3 such an alert comes only after the client's
+/// handshake, with the first bytes that are read.
+pub(crate) fn explained(error: &io::Error) -> Option<io::Error> {
+    use rustls::AlertDescription as Alert;
+    let library = of_library(error)?;
+    let rustls::Error::AlertReceived(alert) = library else {
+        return Some(named(error, format_args!("{library}")));
+    };
+    let what = match alert {
+        Alert::CertificateRequired | Alert::NoCertificate => {
+            "the server demands a certificate of the client"
+        }
+        // A decryption error: the signature of the certificate, or that made with its key, is
+        // wrong.
+        Alert::AccessDenied
+        | Alert::BadCertificate
+        | Alert::CertificateExpired
+        | Alert::CertificateRevoked
+        | Alert::CertificateUnknown
+        | Alert::DecryptError
+        | Alert::UnknownCA
+        | Alert::UnsupportedCertificate => "the server refuses the certificate of this client",
+        _ => return Some(named(error, format_args!("{library}"))),
+    };
+    Some(named(error, format_args!("{what} ({alert:?})")))
 }
 
 #[cfg(test)]

@@ -4,12 +4,14 @@
 //! error. Only three errors matter: a failed authentication, an invalid database, and a server that
 //! is too busy to answer whether it can push.
 
+use std::io;
+
 use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use super::{DialError, read_reply, value_of};
 use crate::credentials::Credentials;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Address, Endpoint};
 use crate::resp::{self, Decoder, Frame};
 
 /// The client's name in `CLIENT LIST`.
@@ -96,7 +98,11 @@ async fn exchange(
     let sent = send(stream, &outgoing).await;
     let first = read(stream, decoder).await;
     let (greeting, version) = match (first, sent) {
-        (Err(_), Err(error)) | (Err(error), Ok(())) => return Err(error),
+        // An alert of TLS says more than the failure to send to a server that has sent it.
+        (Err(DialError::Io(alert)), Err(_)) if alert.kind() == io::ErrorKind::InvalidData => {
+            return Err(alert.into());
+        }
+        (Err(_), Err(error)) | (Err(error), Ok(())) => return Err(unanswered(error, endpoint)),
         (Ok(Reply::Error(text)), _) => (Some(text), None),
         (Ok(Reply::Map(bytes)), _) => {
             // Version 2 of the protocol has no pushes.
@@ -131,6 +137,23 @@ async fn exchange(
         (Some(text), _) => Some(Refusal::Hello(text)),
         (None, selection) => selection.or(busy).map(Refusal::Final),
     })
+}
+
+/// Returns the error of a connection on which no reply came. A server that expects TLS ends it at
+/// the first bytes of another protocol.
+fn unanswered(error: DialError, endpoint: &Endpoint) -> DialError {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    match error {
+        DialError::Io(error)
+            if matches!(endpoint.address(), Address::Tcp { .. })
+                && !endpoint.is_tls()
+                && matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof) =>
+        {
+            let text = format!("{error}; does the server expect TLS (`rediss://`)?");
+            io::Error::new(error.kind(), text).into()
+        }
+        error => error,
+    }
 }
 
 async fn send(stream: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> Result<(), DialError> {

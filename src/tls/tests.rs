@@ -139,8 +139,47 @@ async fn a_server_that_demands_a_certificate_is_shown_one() {
     let (server, client) = (authority.sign(&["a"]), authority.sign(&["client"]));
     let with = authority.trusting().with_client_pem(client.chain, client.key);
     greet(&with, "a", authority.acceptor(&server, true)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_refusal_of_the_client_says_whose_certificate_it_is() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let (server, client) = (authority.sign(&["a"]), other.sign(&["client"]));
     let without = authority.trusting();
-    greet(&without, "a", authority.acceptor(&server, true)).await.unwrap_err();
+    let of_other = authority.trusting().with_client_pem(client.chain, client.key);
+    for (tls, expected) in [
+        (without, "TLS: the server demands a certificate of the client (CertificateRequired)"),
+        (of_other, "TLS: the server refuses the certificate of this client (DecryptError)"),
+    ] {
+        let error = greet(&tls, "a", authority.acceptor(&server, true)).await.unwrap_err();
+        assert_eq!(explained(&error).unwrap().to_string(), expected);
+    }
+    let error = greet(&other.trusting(), "a", authority.acceptor(&server, true)).await.unwrap_err();
+    let told = error.to_string();
+    assert!(told.starts_with("TLS: invalid peer certificate"), "it is the server's: {told}");
+}
+
+#[tokio::test]
+async fn an_authority_that_was_not_read_is_named() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let mut connector = other.trusting().connector().unwrap();
+    connector.unread = Some("no such file: /ca.pem".into());
+    let acceptor = || authority.acceptor(&authority.sign(&["a"]), false);
+    let error = async |connector: &Connector| {
+        let security = Security::new(connector, "a").unwrap();
+        greet_again(&security, acceptor()).await.0.unwrap_err().to_string()
+    };
+    let told = error(&connector).await;
+    assert!(
+        told.ends_with("; not every trusted certificate is read: no such file: /ca.pem"),
+        "{told}"
+    );
+    // A certificate for another name has nothing to do with authorities.
+    connector = authority.trusting().connector().unwrap();
+    connector.unread = Some("no such file: /ca.pem".into());
+    let security = Security::new(&connector, "b").unwrap();
+    let told = greet_again(&security, acceptor()).await.0.unwrap_err().to_string();
+    assert!(!told.contains("/ca.pem"), "{told}");
 }
 
 fn refused(tls: &TlsConfig) -> TlsError {

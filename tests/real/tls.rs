@@ -14,6 +14,8 @@ pub(crate) const TESTS: &[Test] = &[
     on_tokio!(a_server_of_an_unknown_authority_is_not_spoken_to),
     on_tokio!(a_server_under_another_name_is_not_spoken_to),
     on_tokio!(a_client_without_a_certificate_is_refused),
+    on_tokio!(a_client_of_an_unknown_authority_is_told_so),
+    on_tokio!(a_url_without_tls_for_a_port_with_it_is_recognised),
 ];
 
 /// A certificate authority.
@@ -125,6 +127,23 @@ async fn a_server_under_another_name_is_not_spoken_to() {
 async fn a_client_without_a_certificate_is_refused() {
     let (server, authority) = (Server::start(&[]), Authority::new());
     let urls = vec![authority.secure(&server, "127.0.0.1")];
-    refused(&client(urls, authority.trusted())).await;
+    let error = refused(&client(urls, authority.trusted())).await;
+    assert!(error.contains("TLS: the server demands a certificate of the client"), "{error}");
     assert_eq!(server.keys(), 0);
+}
+
+async fn a_client_of_an_unknown_authority_is_told_so() {
+    let (server, authority) = (Server::start(&[]), Authority::new());
+    let urls = vec![authority.secure(&server, "127.0.0.1")];
+    let Identity { certificate, key } = Authority::new().identity("client");
+    let tls = authority.trusted().with_client_pem(certificate, key);
+    let error = refused(&client(urls, tls)).await;
+    assert!(error.contains("TLS: the server refuses the certificate of this client"), "{error}");
+}
+
+async fn a_url_without_tls_for_a_port_with_it_is_recognised() {
+    let (server, authority) = (Server::start(&[]), Authority::new());
+    let url = authority.secure(&server, "127.0.0.1").replace("rediss", "redis");
+    let error = refused(&client(vec![url], authority.known())).await;
+    assert!(error.contains("does the server expect TLS (`rediss://`)?"), "{error}");
 }
