@@ -5,6 +5,7 @@
 //! readings never go back from one turn to the next. The driver itself makes no protocol decision.
 
 mod extensions;
+mod inherited;
 mod names;
 mod node_task;
 #[cfg(test)]
@@ -21,7 +22,7 @@ mod waiters;
 mod wakers;
 mod wakes;
 
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::task::{Context, Waker};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -36,7 +37,7 @@ use self::waiters::{Waiter, Waiters};
 pub(crate) use self::wakers::Caller;
 use self::wakes::Wakes;
 use crate::environment::{Endpoint, Environment};
-use crate::error::{AcquireError, AcquireErrorKind};
+use crate::error::AcquireError;
 use crate::observe::Observers;
 use crate::resp::Encoder;
 
@@ -49,6 +50,10 @@ pub(crate) struct Driver {
     canary_key: Box<[u8]>,
     /// True if every task is running, as far as is known without the lock.
     all_run: AtomicBool,
+    links: Box<[LinkConfig]>,
+    /// Id of the process that started the tasks; 0 before the first use.
+    process: AtomicU32,
+    /// Not to be locked in a process that inherited the client (`inherited.rs`).
     state: Mutex<State>,
 }
 
@@ -71,6 +76,8 @@ pub(crate) struct State {
     closing: bool,
     /// True once the client was closed: later acquisitions are refused.
     closed: bool,
+    /// True if the client belongs to another process: this state replaces its own.
+    inherited: bool,
     waiters: Waiters,
     wakes: Wakes,
 }
@@ -100,23 +107,10 @@ impl Driver {
         canary_key: Box<[u8]>,
         links: &[LinkConfig],
     ) -> Self {
-        let state = State {
-            machine: NodeSet::new(links),
-            names: Names::default(),
-            uses: Uses::default(),
-            nodes: endpoints.iter().map(|_| Node::default()).collect(),
-            encoder: Encoder::default(),
-            timer: Task::default(),
-            used: false,
-            clock: BootInstant::ZERO,
-            armed: None,
-            closing: false,
-            closed: false,
-            waiters: Waiters::default(),
-            wakes: Wakes::default(),
-        };
-        let all_run = AtomicBool::new(false);
-        Self { environment, observers, endpoints, canary_key, all_run, state: Mutex::new(state) }
+        let state = Mutex::new(State::new(links));
+        let (all_run, process) = (AtomicBool::new(false), AtomicU32::new(0));
+        let links = Box::from(links);
+        Self { environment, observers, endpoints, canary_key, all_run, links, process, state }
     }
 
     pub(crate) fn canary_key(&self) -> &[u8] {
@@ -132,12 +126,21 @@ impl Driver {
     }
 
     /// Handles one input: runs `act` on the locked state, then carries out the machines' commands
-    /// and events.
+    /// and events. In a process that inherited the client, `act` gets the state of a closed client.
     ///
     /// # Panics
     ///
     /// If a machine has panicked before: its state is then unreliable.
     pub(crate) fn turn<T>(&self, act: impl FnOnce(&mut State, BootInstant) -> T) -> T {
+        if self.is_inherited() {
+            return self.turn_inherited(act);
+        }
+        self.turn_on(self.lock(), act)
+    }
+
+    /// Same as [`Driver::turn`] for the tasks, which do nothing in a process that inherited the
+    /// client: does not look which process it is, because that is a system call.
+    fn turn_of_task<T>(&self, act: impl FnOnce(&mut State, BootInstant) -> T) -> T {
         self.turn_on(self.lock(), act)
     }
 
@@ -156,9 +159,12 @@ impl Driver {
         result
     }
 
-    /// Same as [`Driver::turn`] for destructors, which must not panic: does nothing after a panic.
+    /// Same as [`Driver::turn`] for destructors, which must not panic: does nothing after a panic,
+    /// nor in a process that inherited the client.
     pub(crate) fn last_turn(&self, act: impl FnOnce(&mut State, BootInstant)) {
-        if let Ok(state) = self.state.lock() {
+        if !self.is_inherited()
+            && let Ok(state) = self.state.lock()
+        {
             self.turn_on(state, act);
         }
     }
@@ -172,7 +178,11 @@ impl Driver {
         if self.all_run.load(Ordering::Acquire) {
             return Ok(());
         }
+        if self.is_inherited() {
+            return Err(inherited::refusal());
+        }
         self.environment.can_spawn().map_err(|why| AcquireError::not_started(&why))?;
+        self.belong_here();
         let mut state = self.lock();
         self.all_run.store(true, Ordering::Release);
         let again = core::mem::replace(&mut state.used, true);
@@ -239,7 +249,7 @@ impl Driver {
         armed: Option<BootInstant>,
         context: &Context<'_>,
     ) -> Option<Option<BootInstant>> {
-        self.turn(|state, now| {
+        self.turn_of_task(|state, now| {
             self.time_out_nodes(state, now);
             state.machine.handle_lock_timeout(now);
             state.waiters.wake_until(now, &mut state.wakes);
@@ -295,9 +305,7 @@ impl Driver {
         context: &Context<'_>,
     ) -> Result<LockId, AcquireError> {
         self.turn(|state, now| {
-            if state.closed {
-                return Err(AcquireError::new(AcquireErrorKind::Closed));
-            }
+            state.refuse_if_closed()?;
             let resource = state.names.intern(resource, &mut state.machine);
             let config = config(now);
             let lock = state.machine.open(resource, config, now);
@@ -314,9 +322,7 @@ impl Driver {
     pub(crate) fn connect(self: &Arc<Self>) -> Result<(), AcquireError> {
         self.start_tasks()?;
         self.turn(|state, now| {
-            if state.closed {
-                return Err(AcquireError::new(AcquireErrorKind::Closed));
-            }
+            state.refuse_if_closed()?;
             state.machine.connect(now);
             Ok(())
         })
@@ -333,6 +339,25 @@ impl Driver {
 }
 
 impl State {
+    fn new(links: &[LinkConfig]) -> Self {
+        Self {
+            machine: NodeSet::new(links),
+            names: Names::default(),
+            uses: Uses::default(),
+            nodes: links.iter().map(|_| Node::default()).collect(),
+            encoder: Encoder::default(),
+            timer: Task::default(),
+            used: false,
+            clock: BootInstant::ZERO,
+            armed: None,
+            closing: false,
+            closed: false,
+            inherited: false,
+            waiters: Waiters::default(),
+            wakes: Wakes::default(),
+        }
+    }
+
     /// Wakes the timer task if the next timeout is earlier than its timer, and all tasks and waiting
     /// callers if the tasks may end.
     fn wake_tasks(&mut self) {
@@ -358,32 +383,4 @@ impl State {
 }
 
 #[cfg(test)]
-mod tests {
-    use core::time::Duration;
-    use std::sync::mpsc;
-    use std::thread;
-
-    use super::offline::{Clock, driver_of};
-    use super::*;
-
-    #[test]
-    #[expect(clippy::disallowed_methods, reason = "two threads wait for one mutex")]
-    fn a_destructor_that_waits_for_a_turn_that_panics_does_nothing() {
-        let driver = Arc::new(driver_of("redis://a", &Arc::new(Clock::default())));
-        let (began, begins) = mpsc::channel();
-        let panics = {
-            let driver = Arc::clone(&driver);
-            thread::spawn(move || {
-                driver.turn(|_, _| {
-                    began.send(()).unwrap();
-                    // Time for the destructor to wait for the machines.
-                    thread::sleep(Duration::from_millis(100));
-                    panic!("a machine panics");
-                })
-            })
-        };
-        begins.recv().unwrap();
-        driver.last_turn(|_, _| unreachable!("the machines are unreliable"));
-        assert!(panics.join().is_err());
-    }
-}
+mod tests;

@@ -55,6 +55,12 @@ pub trait Environment: Send + Sync + 'static {
     /// Runs `task` where no task of the application can delay it.
     fn spawn_apart(&self, task: BoxFuture<'static, ()>);
 
+    /// Returns the id of the process, by which a forked child recognises that a client is its
+    /// parent's. Called at every use. A constant in an environment that no process can inherit.
+    fn process(&self) -> u32 {
+        0
+    }
+
     /// Fills `bytes` from a source that no other client shares.
     ///
     /// # Errors

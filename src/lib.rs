@@ -144,8 +144,13 @@
 //!
 //! For code without `async` (scripts, rayon, diesel) there is the module [`blocking`].
 //!
-//! After `fork` without `exec`, build a new client in the child: the child has none of the threads
-//! that run the old client, and shares its connections with the parent.
+//! After `fork` without `exec`, build a new client in the child, on a new runtime. A client that
+//! was used before the fork, and its leases, stay the parent's: the child has none of the threads
+//! that run them. In the child they behave as after [`Redlock::close`]: [`Lease::check`] fails with
+//! [`LostReason::Closed`], an acquisition with [`AcquireErrorKind::Closed`], and dropping a lease
+//! sends nothing and leaves the lock to the parent. Do not run an inherited tokio runtime in the
+//! child: it hangs or crashes there, and disturbs the parent, because both poll one set of sockets.
+//! A client that was not used before the fork may be used in either process, or in both.
 //!
 //! On Apple systems the clock is `CLOCK_MONOTONIC`. It counts sleep, but its rate follows
 //! corrections of the wall clock; these count as drift. `CLOCK_MONOTONIC_RAW` is not corrected, but

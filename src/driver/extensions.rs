@@ -46,6 +46,9 @@ impl Driver {
         context: &Context<'_>,
     ) -> Poll<Result<BootInstant, ExtendError>> {
         self.turn(|state, now| {
+            if state.inherited {
+                return Poll::Ready(Err(ExtendError::Cancelled));
+            }
             let State { uses, machine, names, .. } = state;
             let resource = uses.resource(lock);
             let it = uses.extenders(lock);

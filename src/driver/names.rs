@@ -94,9 +94,10 @@ mod tests {
     use core::time::Duration;
 
     use super::*;
+    use crate::driver::offline::lock_config;
     use redlock_protocol::{
-        BootInstant, Command, Drift, Fresh, Holder, Introduction, Limit, LinkConfig, LockConfig,
-        NodeCount, NodeIndex, Reply, RestartGuard, RetryDelay, RunId, Token, Window,
+        BootInstant, Command, Drift, Fresh, Holder, Introduction, LinkConfig, NodeIndex, Reply,
+        RestartGuard, RetryDelay, RunId, Token, Window,
     };
 
     fn machine() -> NodeSet {
@@ -159,18 +160,7 @@ mod tests {
         let (run_id, uptime) = (RunId([1; 20]), Duration::from_secs(1_000));
         let introduction = Introduction { run_id, uptime, is_master: true, canary: None };
         machine.handle_reply(node, epoch, Reply::Introduction(introduction), now);
-        let config = LockConfig {
-            nodes: NodeCount::new(1).expect("one node"),
-            ttl: Duration::from_secs(10),
-            drift: Drift::default(),
-            min_validity: Duration::ZERO,
-            retry: RetryDelay::default(),
-            limit: Limit::Until(now.after(Duration::from_secs(10))),
-            extensions_max: 0,
-            keep_alive: None,
-            plain_extensions: false,
-            watched: false,
-        };
+        let config = lock_config(now.after(Duration::from_secs(10)));
         let lock = machine.open(resource, config, now);
         let fresh = Fresh { token: Token::from_bytes([1; Token::LENGTH]), jitter: 1 };
         machine.begin(lock, fresh, now);

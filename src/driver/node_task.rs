@@ -194,6 +194,9 @@ impl Future for NodeTask {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
+        if task.driver.is_inherited() {
+            return Poll::Pending; // the runtime is inherited, too: its sockets are the parent's
+        }
         loop {
             let (epoch, outgoing) = (task.transport.epoch(), task.transport.outgoing());
             let orders = task.driver.orders(task.node, epoch, outgoing, context);
@@ -218,6 +221,10 @@ impl Future for NodeTask {
 
 impl Drop for NodeTask {
     fn drop(&mut self) {
+        if self.driver.is_inherited() {
+            // Closing its socket here would end the parent's registration of it in epoll.
+            core::mem::forget(core::mem::replace(&mut self.transport, Transport::None));
+        }
         self.driver.node_task_ended(self.node, self.transport.epoch());
     }
 }

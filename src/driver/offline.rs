@@ -1,18 +1,21 @@
 //! A client without a network, for unit tests.
 
+use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use redlock_protocol::{BootInstant, Drift, LinkConfig, RestartGuard, Window};
+use redlock_protocol::{
+    BootInstant, Drift, Limit, LinkConfig, LockConfig, NodeCount, RestartGuard, RetryDelay, Window,
+};
 
 use super::Driver;
 use crate::environment::{BoxFuture, Endpoint, Environment, Stream, Timer};
 use crate::observe::Observers;
 
-/// A clock that the test moves; no connection opens, and no task runs.
+/// A clock and a process that the test chooses; no connection opens, and no task runs.
 #[derive(Default)]
-pub(super) struct Clock(pub(super) Mutex<Duration>);
+pub(super) struct Clock(pub(super) Mutex<Duration>, pub(super) AtomicU32);
 
 impl Environment for Clock {
     fn connect<'a>(&'a self, _: &'a Endpoint) -> BoxFuture<'a, io::Result<Box<dyn Stream>>> {
@@ -39,6 +42,10 @@ impl Environment for Clock {
         unreachable!("no task runs")
     }
 
+    fn process(&self) -> u32 {
+        self.1.load(Ordering::Relaxed)
+    }
+
     fn fill_random(&self, _: &mut [u8]) -> io::Result<()> {
         Ok(())
     }
@@ -61,4 +68,20 @@ pub(super) fn driver_of(url: &str, clock: &Arc<Clock>) -> Driver {
     let observers = Observers::new(Vec::new(), &endpoints);
     let environment = Arc::clone(clock) as Arc<dyn Environment>;
     Driver::new(environment, observers, endpoints, Box::from(*b"canary"), &[link])
+}
+
+/// A use of a lock of one node that waits until the instant given.
+pub(super) fn lock_config(until: BootInstant) -> LockConfig {
+    LockConfig {
+        nodes: NodeCount::new(1).expect("one node"),
+        ttl: 10 * SECOND,
+        drift: Drift::default(),
+        min_validity: Duration::ZERO,
+        retry: RetryDelay::default(),
+        limit: Limit::Until(until),
+        extensions_max: 0,
+        keep_alive: None,
+        plain_extensions: false,
+        watched: false,
+    }
 }

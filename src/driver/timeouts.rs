@@ -59,7 +59,7 @@ impl Driver {
 
     /// Handles the report of `node`'s task that it has read everything that had arrived.
     pub(crate) fn looked(&self, node: NodeIndex) {
-        self.turn(|state, now| {
+        self.turn_of_task(|state, now| {
             state.nodes[node.get()].to_look_since = None;
             state.machine.handle_node_timeout(node, now);
         });

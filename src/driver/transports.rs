@@ -92,13 +92,13 @@ impl Driver {
     /// Handles the beginning of the dial `epoch` to `node`. It may have been ordered long before, while
     /// no runtime polled the task.
     pub(crate) fn dialing(&self, node: NodeIndex, epoch: u32) {
-        self.turn(|state, now| state.machine.handle_dialing(node, epoch, now));
+        self.turn_of_task(|state, now| state.machine.handle_dialing(node, epoch, now));
     }
 
     /// Handles the opening of the connection `epoch` to `node`. `is_tracked` is true if the server
     /// can push the changes of keys that the client reads.
     pub(crate) fn connected(&self, node: NodeIndex, epoch: u32, is_tracked: bool) {
-        self.turn(|state, now| {
+        self.turn_of_task(|state, now| {
             let entry = &mut state.nodes[node.get()];
             if entry.epoch == Some(epoch) {
                 entry.connected = true;
@@ -112,12 +112,12 @@ impl Driver {
     /// Handles a change of the connection `epoch` to `node`: it accepts bytes again, or none for
     /// now.
     pub(crate) fn writable(&self, node: NodeIndex, epoch: u32, writable: bool) {
-        self.turn(|state, now| state.machine.handle_writable(node, epoch, writable, now));
+        self.turn_of_task(|state, now| state.machine.handle_writable(node, epoch, writable, now));
     }
 
     /// Handles the loss of the connection `epoch` to `node`, or the failure to open it.
     pub(crate) fn closed(&self, node: NodeIndex, epoch: u32, why: Arc<str>) {
-        self.turn(|state, now| self.hear_closed(state, node, epoch, why, now));
+        self.turn_of_task(|state, now| self.hear_closed(state, node, epoch, why, now));
     }
 
     /// Handles the end of the task of `node`, which served the connection `epoch`: its runtime has
@@ -145,7 +145,7 @@ impl Driver {
         epoch: u32,
         received: &mut Decoder,
     ) -> Result<(), Malformed> {
-        self.turn(|state, _| {
+        self.turn_of_task(|state, _| {
             loop {
                 let State { nodes, names, .. } = state;
                 let entry = &mut nodes[node.get()];

@@ -86,6 +86,9 @@ impl Environment for TokioEnvironment {
             apart::timekeeper()?;
             return runtime_of_caller().map(drop);
         };
+        if background.get().is_some_and(Apart::is_inherited) {
+            return Err(io::Error::other("the client's thread is in the parent process"));
+        }
         if background.get().is_none() {
             // If two threads start at the same time, one of them ends unused.
             let _ = background.set(Apart::start("redlock")?);
@@ -105,6 +108,10 @@ impl Environment for TokioEnvironment {
             Some(background) => background.spawn(task),
             None => apart::timekeeper().expect("it was started before").spawn(task),
         }
+    }
+
+    fn process(&self) -> u32 {
+        std::process::id()
     }
 
     fn fill_random(&self, bytes: &mut [u8]) -> io::Result<()> {

@@ -22,8 +22,9 @@ pub struct AcquireError {
     refused: Option<OptionError>,
     /// Name of the lock, if the caller has not named it alone. One pointer: callers move the error.
     resource: Option<Name<Arc<Vec<u8>>>>,
-    /// Error of the system or of tokio when a task was to be started.
-    not_started: Option<Arc<str>>,
+    /// Further reason, in words: an error of the system or of tokio when a task was to be started,
+    /// or why the client is closed.
+    why: Option<Arc<str>>,
 }
 
 /// Text of [`AcquireErrorKind::TooSlow`] if the nodes were not at fault.
@@ -34,7 +35,8 @@ const FETCHED_LATE: &str = "the lock was granted in time, but the caller took th
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AcquireErrorKind {
-    /// The client was closed.
+    /// The client was closed. Also returned in a child process, forked without `exec`, of the
+    /// process that uses the client: build a new client in the child.
     Closed,
     /// The name of a lock or an option is invalid, or options contradict each other or the client's
     /// configuration.
@@ -74,14 +76,19 @@ pub enum AcquireErrorKind {
 
 impl AcquireError {
     pub(crate) fn new(kind: AcquireErrorKind) -> Self {
-        let (retry_after, refused, resource, not_started) = (None, None, None, None);
+        let (retry_after, refused, resource, why) = (None, None, None, None);
         let (attempts, nodes, fetched_late) = (0, Vec::new(), false);
-        Self { kind, attempts, nodes, retry_after, fetched_late, refused, resource, not_started }
+        Self { kind, attempts, nodes, retry_after, fetched_late, refused, resource, why }
     }
 
     pub(crate) fn not_started(why: &io::Error) -> Self {
-        let why = Some(Arc::from(why.to_string()));
-        Self { not_started: why, ..Self::new(AcquireErrorKind::NoRuntime) }
+        Self::new(AcquireErrorKind::NoRuntime).because(&why.to_string())
+    }
+
+    /// Adds a further reason.
+    pub(crate) fn because(mut self, why: &str) -> Self {
+        self.why = Some(Arc::from(why));
+        self
     }
 
     pub(crate) fn after_attempts(mut self, attempts: u32, nodes: Vec<NodeAnswer>) -> Self {
@@ -237,7 +244,7 @@ impl fmt::Display for AcquireError {
         } else {
             write!(formatter, "{}", self.kind)?;
         }
-        if let Some(why) = &self.not_started {
+        if let Some(why) = &self.why {
             write!(formatter, ": {why}")?;
         }
         if let Some(left) = self.retry_after.filter(|left| !left.is_zero()) {

@@ -11,7 +11,8 @@ use crate::votes::Votes;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LostReason {
-    /// The client was closed.
+    /// The client was closed. Also returned in a child process, forked without `exec`, of the
+    /// process that has the lease: the lease is that process's alone.
     Closed,
     /// The deadline of the lease has passed, or is at most 2 ms away. Also returned by
     /// [`Lease::check`](crate::Lease::check) if no more than the needed time is left.

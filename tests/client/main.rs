@@ -9,6 +9,7 @@ mod connections;
 mod credentials;
 mod docs;
 mod extension;
+mod forked;
 mod handle;
 mod lease;
 mod line;

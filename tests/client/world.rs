@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
@@ -33,6 +33,7 @@ pub(crate) struct Shared {
     /// Tasks that run apart from those of the application.
     apart: Mutex<Vec<BoxFuture<'static, ()>>>,
     entropy: Mutex<Option<u64>>,
+    process: AtomicU32,
     outside_runtime: AtomicBool,
     runtime_is_ending: AtomicBool,
     woken: Arc<Flag>,
@@ -125,6 +126,12 @@ impl World {
 
     pub(crate) fn tasks(&self) -> usize {
         self.shared.tasks.lock().unwrap().len() + self.shared.apart.lock().unwrap().len()
+    }
+
+    /// Continues as the process `id`, forked from the one before. It has the same copy of
+    /// everything.
+    pub(crate) fn become_process(&self, id: u32) {
+        self.shared.process.store(id, Ordering::Relaxed);
     }
 
     /// Drops all tasks.
@@ -276,6 +283,10 @@ impl Environment for Shared {
         }
         self.woken.0.store(true, Ordering::Relaxed);
         self.tasks.lock().unwrap().push(task);
+    }
+
+    fn process(&self) -> u32 {
+        self.process.load(Ordering::Relaxed)
     }
 
     fn fill_random(&self, bytes: &mut [u8]) -> io::Result<()> {

@@ -8,6 +8,7 @@ use redlock_protocol::{BootInstant, Grant, LockId, ReleaseOutcome, RetryDelay};
 
 use super::Stage;
 use crate::deadline::Deadline;
+use crate::driver::inherited::refusal;
 use crate::driver::{Caller, Driver, State};
 use crate::error::{AcquireError, AcquireErrorKind, CheckError, LostReason};
 use crate::observe;
@@ -27,6 +28,9 @@ impl Driver {
         context: &Context<'_>,
     ) -> Poll<Result<Granted, AcquireError>> {
         self.turn(|state, now| {
+            if state.inherited {
+                return Poll::Ready(Err(refusal()));
+            }
             let State { uses, machine, names, .. } = state;
             let entry = uses.of(lock);
             if let Stage::GaveUp(kind) = entry.stage {
@@ -108,6 +112,9 @@ impl Driver {
     ) -> Poll<LostReason> {
         self.end_overdue();
         self.turn(|state, _| {
+            if state.inherited {
+                return Poll::Ready(LostReason::Closed);
+            }
             let Some(entry) = state.uses.table.get_mut(&lock) else {
                 return Poll::Ready(LostReason::Released);
             };
@@ -193,6 +200,9 @@ impl Driver {
     pub(crate) fn poll_release(&self, lock: LockId, context: &Context<'_>) -> Poll<ReleaseOutcome> {
         self.end_overdue();
         self.turn(|state, now| {
+            if state.inherited {
+                return Poll::Ready(state.not_released());
+            }
             let entry = state.uses.of(lock);
             if let Stage::Released(outcome) = entry.stage {
                 state.uses.table.remove(&lock);
@@ -207,7 +217,9 @@ impl Driver {
     /// Handles the drop of a handle: releases the use, and discards its outcome. Needs no runtime,
     /// as it only wakes the tasks.
     pub(crate) fn abandon(&self, lock: LockId) {
-        if !self.state.lock().is_ok_and(|state| state.uses.table.contains_key(&lock)) {
+        if self.is_inherited()
+            || !self.state.lock().is_ok_and(|state| state.uses.table.contains_key(&lock))
+        {
             return;
         }
         self.end_overdue();
@@ -225,6 +237,9 @@ impl Driver {
 }
 
 fn check(state: &State, lock: LockId, need: Duration, now: BootInstant) -> Result<(), LostReason> {
+    if state.inherited {
+        return Err(LostReason::Closed);
+    }
     let lost = state.uses.table.get(&lock).and_then(|entry| entry.lost);
     let checked = state.machine.check(lock, need, now);
     checked.map_err(|reason| lost.unwrap_or(reason.into()))

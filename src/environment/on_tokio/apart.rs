@@ -35,6 +35,11 @@ impl Apart {
         Ok(Self { runtime: handle, process: std::process::id(), _ends_when_dropped: end })
     }
 
+    /// Returns true if the thread is another process's.
+    pub(super) fn is_inherited(&self) -> bool {
+        self.process != std::process::id()
+    }
+
     pub(super) fn spawn(&self, task: BoxFuture<'static, ()>) {
         self.runtime.spawn(task);
     }
@@ -46,7 +51,7 @@ pub(super) fn timekeeper() -> io::Result<Arc<Apart>> {
     static TIMEKEEPER: Mutex<Option<Arc<Apart>>> = Mutex::new(None);
     let mut timekeeper = TIMEKEEPER.lock().unwrap_or_else(PoisonError::into_inner);
     match &*timekeeper {
-        Some(it) if it.process == std::process::id() => Ok(Arc::clone(it)),
+        Some(it) if !it.is_inherited() => Ok(Arc::clone(it)),
         _ => {
             let started = Arc::new(Apart::start("redlock time")?);
             // A handle inherited from the parent process must not be dropped: it would signal the
