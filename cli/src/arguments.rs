@@ -10,6 +10,7 @@ use redlock_client::config::parse_duration;
 use crate::exit::TAKEN;
 use crate::guard::Guard;
 use crate::key::Key;
+use crate::settings::TlsFiles;
 
 /// Runs a command under a distributed lock (Redlock), and shows who holds one.
 #[derive(Debug, Parser)]
@@ -87,7 +88,8 @@ pub(crate) struct Nodes {
     #[arg(long, value_name = "URL,…")]
     #[arg(env = "REDLOCK_NODES", hide_env_values = true)]
     pub(crate) nodes: Vec<String>,
-    /// TOML file with `nodes`, `fleet_max_ttl`, `ttl`, `node_timeout`, `restart_guard`, `canary_key`
+    /// TOML file with `nodes`, `fleet_max_ttl`, `ttl`, `node_timeout`, `restart_guard`,
+    /// `canary_key`, `tls_ca`, `tls_cert`, `tls_key`
     #[arg(long, value_name = "FILE", env = "REDLOCK_CONFIG")]
     pub(crate) config: Option<PathBuf>,
     /// Longest TTL that any client of the nodes uses, in any service
@@ -102,6 +104,8 @@ pub(crate) struct Nodes {
     /// Name of the key by which a node's data set is recognised [default: redlock-client:canary]
     #[arg(long, value_name = "KEY", env = "REDLOCK_CANARY_KEY")]
     pub(crate) canary_key: Option<String>,
+    #[command(flatten)]
+    pub(crate) tls: TlsFiles,
 }
 
 /// Settings of a client that may acquire locks.

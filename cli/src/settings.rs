@@ -1,15 +1,19 @@
 //! Settings from the command line, the environment and a file, in this order of precedence.
 
 mod file;
+mod tls;
 
+use core::fmt::Display;
 use core::time::Duration;
 use std::collections::BTreeMap;
-use std::error::Error;
 
+#[cfg(feature = "tls")]
+use redlock_client::TlsError;
 use redlock_client::config::parse_nodes;
 use redlock_client::{BuildError, Builder, OptionError, Redlock};
 
 use self::file::File;
+pub(crate) use self::tls::TlsFiles;
 use crate::arguments::Nodes;
 use crate::exit::Stop;
 use crate::guard::Guard;
@@ -26,6 +30,7 @@ pub(crate) struct Settings {
     node_timeout: Option<Duration>,
     restart_guard: Option<Guard>,
     canary_key: Option<String>,
+    tls: TlsFiles,
     /// Places in the file of the values that come from it, by their keys.
     places: BTreeMap<String, String>,
 }
@@ -53,6 +58,9 @@ impl Settings {
             ("ttl", ttl.is_some()),
             ("node_timeout", arguments.node_timeout.is_some()),
             ("canary_key", arguments.canary_key.is_some()),
+            ("tls_ca", arguments.tls.ca.is_some()),
+            ("tls_cert", arguments.tls.cert.is_some()),
+            ("tls_key", arguments.tls.key.is_some()),
         ] {
             places.retain(|it, _| !is_overridden || it != key);
         }
@@ -70,6 +78,7 @@ impl Settings {
             node_timeout: arguments.node_timeout.or(file.node_timeout),
             restart_guard: arguments.restart_guard.or(file.restart_guard),
             canary_key: arguments.canary_key.clone().or(file.canary_key),
+            tls: arguments.tls.clone().or(file.tls),
         })
     }
 
@@ -87,14 +96,16 @@ impl Settings {
     }
 
     fn build(&self, ttl: Duration, fleet_max_ttl: Duration) -> Result<Redlock, Stop> {
-        self.builder(ttl, fleet_max_ttl).build().map_err(|error| match key_of(&error) {
+        let builder = self.tls.configure(self.builder(ttl, fleet_max_ttl));
+        let builder = builder.map_err(|(key, text)| Stop::failed(self.located(key, &text)))?;
+        builder.build().map_err(|error| match key_of(&error) {
             Some(key) => Stop::failed(self.located(key, &error)),
             None => Stop::failed(error),
         })
     }
 
     /// Returns the error with the source of the value of `key`.
-    fn located(&self, key: &str, error: &BuildError) -> String {
+    fn located(&self, key: &str, error: &dyn Display) -> String {
         match self.places.get(key) {
             Some(place) => format!("{place}: {error}"),
             None => by_option(key, error),
@@ -118,7 +129,7 @@ impl Settings {
 }
 
 /// Returns the error with the option and the variable of `key`.
-fn by_option(key: &str, error: &dyn Error) -> String {
+fn by_option(key: &str, error: &dyn Display) -> String {
     let (option, variable) = (key.replace('_', "-"), key.to_uppercase());
     format!("{error} (`--{option}` or REDLOCK_{variable})")
 }
@@ -135,6 +146,12 @@ fn key_of(error: &BuildError) -> Option<&'static str> {
         BuildError::Option(OptionError::FleetMaxTtl { .. }) => "fleet_max_ttl",
         BuildError::Option(OptionError::NodeTimeout { .. }) => "node_timeout",
         BuildError::Option(OptionError::Ttl { .. }) => "ttl",
+        #[cfg(feature = "tls")]
+        BuildError::Tls(TlsError::ClientCertificate(_)) => "tls_cert",
+        #[cfg(feature = "tls")]
+        BuildError::Tls(TlsError::ClientKey(_)) => "tls_key",
+        #[cfg(feature = "tls")]
+        BuildError::Tls(TlsError::Root(_)) => "tls_ca",
         _ => return None,
     })
 }

@@ -12,6 +12,8 @@ mod outcome;
 #[expect(dead_code, reason = "shared with the client's tests, which use all of it")]
 mod server;
 mod terminal;
+#[cfg(feature = "tls")]
+mod tls;
 #[path = "../../tests/real/wait.rs"]
 #[expect(dead_code, reason = "shared with the client's tests, which use all of it")]
 mod wait;
@@ -21,7 +23,14 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 /// Name and code of a test.
 type Test = (&'static str, fn());
 
-const TESTS: &[&[Test]] = &[ending::TESTS, holder::TESTS, outcome::TESTS, terminal::TESTS];
+const TESTS: &[&[Test]] = &[
+    ending::TESTS,
+    holder::TESTS,
+    outcome::TESTS,
+    terminal::TESTS,
+    #[cfg(feature = "tls")]
+    tls::TESTS,
+];
 
 /// Number of tests that run at the same time. Most of them wait most of the time.
 const TOGETHER: usize = 4;

@@ -13,6 +13,7 @@ use redlock_client::config::{parse_duration, parse_nodes};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::TlsFiles;
 use crate::exit::Stop;
 use crate::guard::Guard;
 
@@ -25,6 +26,7 @@ pub(super) struct File {
     pub(super) node_timeout: Option<Duration>,
     pub(super) restart_guard: Option<Guard>,
     pub(super) canary_key: Option<String>,
+    pub(super) tls: TlsFiles,
     /// Place of each value, as in `/etc/redlock.toml:2:7`, by its key.
     pub(super) places: BTreeMap<String, String>,
 }
@@ -70,6 +72,9 @@ fn parse(text: &str) -> Result<File, Mistake> {
             "ttl" => file.ttl = Some(duration(value)?),
             "node_timeout" => file.node_timeout = Some(duration(value)?),
             "restart_guard" => file.restart_guard = Some(guard(value)?),
+            "tls_ca" => file.tls.ca = Some(string(value)?.into()),
+            "tls_cert" => file.tls.cert = Some(string(value)?.into()),
+            "tls_key" => file.tls.key = Some(string(value)?.into()),
             "canary_key" => file.canary_key = Some(String::from(string(value)?)),
             // Keys of a service's file (`redlock_client::Config`) that do not concern the command.
             "wait" | "connect_timeout" | "min_validity" => drop(duration(value)?),
@@ -83,8 +88,8 @@ fn parse(text: &str) -> Result<File, Mistake> {
     Ok(file)
 }
 
-const KEYS: &str = "`nodes`, `fleet_max_ttl`, `ttl`, `node_timeout`, `restart_guard`, `canary_key`, and those of \
-    services: `wait`, `connect_timeout`, `min_validity`";
+const KEYS: &str = "`nodes`, `fleet_max_ttl`, `ttl`, `node_timeout`, `restart_guard`, `canary_key`, `tls_ca`, \
+    `tls_cert`, `tls_key`, and those of services: `wait`, `connect_timeout`, `min_validity`";
 
 type Value<'a> = Spanned<DeValue<'a>>;
 
@@ -139,7 +144,8 @@ mod tests {
     fn a_file_has_every_setting() {
         let file = parse(
             "nodes = [\"redis://a\", \"redis://b\"]\nfleet_max_ttl = \"30s\"\nttl = \"10s\"\n\
-             node_timeout = \"80ms\"\nrestart_guard = \"delayed-restart\"\ncanary_key = \"c\"\n",
+             node_timeout = \"80ms\"\nrestart_guard = \"delayed-restart\"\ncanary_key = \"c\"\n\
+             tls_ca = \"/ca.pem\"\ntls_cert = \"/it.pem\"\ntls_key = \"/it.key\"\n",
         );
         let file = file.unwrap();
         assert_eq!(file.nodes, ["redis://a", "redis://b"]);
@@ -148,6 +154,9 @@ mod tests {
         assert_eq!(file.node_timeout, Some(Duration::from_millis(80)));
         assert_eq!(file.restart_guard, Some(Guard::DelayedRestart));
         assert_eq!(file.canary_key.as_deref(), Some("c"));
+        let TlsFiles { ca, cert, key } = file.tls;
+        let tls = [ca, cert, key].map(|path| path.unwrap().into_os_string());
+        assert_eq!(tls, ["/ca.pem", "/it.pem", "/it.key"]);
         assert_eq!(file.places["ttl"], "3:7");
         let file = parse("nodes = \"redis://a, redis://b,\"").unwrap();
         assert_eq!(file.nodes, ["redis://a", "redis://b"]);
