@@ -40,9 +40,10 @@ impl Writer {
             // terminal that is lent to the command.
             let _ = SigSet::all().thread_block();
             for message in messages {
+                // One write: otherwise the lines of several processes with one standard error mix.
                 // A reader that is gone must not end the supervisor, so there is no panic as in
                 // `eprintln`.
-                let _ = writeln!(io::stderr(), "redlock: {message}");
+                let _ = io::stderr().write_all(format!("redlock: {message}\n").as_bytes());
             }
         };
         thread::Builder::new().name(String::from("redlock-say")).spawn(write)?;

@@ -1,6 +1,8 @@
 //! `run`: exit codes, and the environment of the command.
 
 use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixDatagram;
 use std::process::Command;
 
 use crate::Test;
@@ -15,6 +17,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("too_few_nodes_have_an_exit_code", too_few_nodes_have_an_exit_code),
     ("a_command_that_cannot_be_started_leaves_no_lock", a_command_that_cannot_be_started),
     ("wrong_usage_has_an_exit_code", wrong_usage_has_an_exit_code),
+    ("a_message_is_one_write", a_message_is_one_write),
     ("a_mistake_in_a_variable_names_it", a_mistake_in_a_variable_names_it),
     ("the_inspection_checks_the_ttl_of_a_run", the_inspection_checks_the_ttl_of_a_run),
     ("a_mistake_in_the_file_has_a_place", a_mistake_in_the_file_has_a_place),
@@ -113,6 +116,19 @@ fn wrong_usage_has_an_exit_code() {
         assert!(err.contains(told) && !err.contains("hush"), "{words}: {err}");
     }
     assert_eq!(call("--help").code, Some(0));
+}
+
+fn a_message_is_one_write() {
+    let (theirs, ours) = UnixDatagram::pair().unwrap();
+    ours.set_read_timeout(Some(SOON)).unwrap();
+    let mut command = Command::new(REDLOCK);
+    command.args(["who", "res"]).env_remove("REDLOCK_NODES").env_remove("REDLOCK_CONFIG");
+    let status = command.stderr(OwnedFd::from(theirs)).status().unwrap();
+    assert_eq!(status.code(), Some(125));
+    let mut message = [0; 1 << 10];
+    let bytes = ours.recv(&mut message).unwrap();
+    let text = String::from_utf8_lossy(&message[..bytes]);
+    assert!(text.starts_with("redlock: no node is named") && text.ends_with('\n'), "{text}");
 }
 
 fn a_mistake_in_a_variable_names_it() {
