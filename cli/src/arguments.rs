@@ -143,7 +143,7 @@ pub(crate) struct Run {
     /// Print when the lock is acquired and released; with `-E 0`, also when somebody else has it
     #[arg(short, long)]
     pub(crate) verbose: bool,
-    /// Name of the lock
+    /// Name of the lock; one that begins with `-` follows a `--`, as in `run -- -name -- COMMAND`
     #[arg(value_name = "KEY")]
     pub(crate) key: Key,
     /// Command and its arguments

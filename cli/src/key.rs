@@ -30,7 +30,7 @@ pub(crate) enum KeyError {
 
 impl Key {
     /// Returns the name that `word` is.
-    fn new(word: OsString) -> Result<Self, KeyError> {
+    pub(crate) fn new(word: OsString) -> Result<Self, KeyError> {
         match word.len() {
             0 => Err(KeyError::Empty),
             bytes if bytes > RESOURCE_BYTES_MAX => Err(KeyError::TooLong(bytes)),
