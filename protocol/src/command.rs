@@ -189,4 +189,6 @@ pub enum NoAnswer {
     NotSent,
     /// The command was written: the node may have executed it, or may yet execute it.
     Unknown,
+    /// The node has set the key, but its identity was not confirmed in time: the vote does not count.
+    Unconfirmed,
 }

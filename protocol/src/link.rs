@@ -268,7 +268,7 @@ impl Link {
             | Op::TimeLeft { .. } => {}
         }
         if answered.op != Op::Introduce && answered.id.lock.is_some() && answered.is_news() {
-            let is_vote = reply == Reply::Ok;
+            let is_vote = reply == Reply::Ok && !answered.overdue;
             if is_vote && (answered.confirmed_behind || self.introductions.is_suspended()) {
                 self.introductions.withhold(answered.id, answered.since);
             } else {

@@ -253,6 +253,7 @@ impl Lock {
             }
             Ok(_) => Vote::Failed,
             Err(NoAnswer::Unknown) => Vote::Unknown,
+            Err(NoAnswer::Unconfirmed) => Vote::Unconfirmed,
             Err(NoAnswer::Crowded | NoAnswer::NotSent) => Vote::NotSent,
         };
         if matches!(self.phase, Phase::Trying | Phase::Decided) {

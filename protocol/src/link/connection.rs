@@ -150,7 +150,7 @@ impl Link {
             notes.push_back(CommandOutcome {
                 node: self.node,
                 id,
-                outcome: Err(NoAnswer::Unknown),
+                outcome: Err(NoAnswer::Unconfirmed),
             });
         }
         self.introductions.connection_lost();

@@ -241,7 +241,7 @@ impl Link {
         notes.extend(votes.map(|id| CommandOutcome { node, id, outcome: Ok(Reply::Ok) }));
     }
 
-    /// Reports votes that were not confirmed within the node timeout: their outcome is unknown.
+    /// Reports votes that were not confirmed within the node timeout.
     pub(super) fn expire_withheld(
         &mut self,
         now: BootInstant,
@@ -249,7 +249,7 @@ impl Link {
     ) {
         let (node, timeout) = (self.node, self.config.node_timeout);
         while let Some(id) = self.introductions.give_up(|since| since.after(timeout) <= now) {
-            notes.push_back(CommandOutcome { node, id, outcome: Err(NoAnswer::Unknown) });
+            notes.push_back(CommandOutcome { node, id, outcome: Err(NoAnswer::Unconfirmed) });
         }
     }
 }

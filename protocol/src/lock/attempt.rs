@@ -22,6 +22,9 @@ pub(super) enum Vote {
     Ineligible,
     /// Written, and unanswered in time: the key may be there.
     Unknown,
+    /// Set by a node whose identity was not confirmed in time: the vote does not count, and no SET is
+    /// on its way.
+    Unconfirmed,
     /// Answered by an error: nothing was set, and no SET is on its way.
     Failed,
 }
@@ -112,7 +115,7 @@ impl Lock {
             (Vote::Refused, _) => NodeVerdict::Taken,
             (_, Ok(_)) => NodeVerdict::Error,
             (_, Err(NoAnswer::Crowded | NoAnswer::NotSent)) => NodeVerdict::NotAsked,
-            (_, Err(NoAnswer::Unknown)) => NodeVerdict::Silent,
+            (_, Err(NoAnswer::Unknown | NoAnswer::Unconfirmed)) => NodeVerdict::Silent,
         };
         self.ballot.record(node, verdict);
         self.ballot.heard(node, self.t1, now);

@@ -305,7 +305,7 @@ impl Lock {
     fn key_was_missing(&mut self, node: NodeIndex) {
         self.extension.lacked.insert(node);
         let vote = &mut self.votes[node.get()];
-        if matches!(vote, Vote::Counted | Vote::Ineligible) {
+        if matches!(vote, Vote::Counted | Vote::Ineligible | Vote::Unconfirmed) {
             *vote = Vote::Refused;
             self.extension.young.remove(node);
             self.extension.ripening.remove(node);

@@ -83,7 +83,8 @@ impl Lock {
     /// Returns why too few nodes answered: they did not answer, or this client did not ask them in
     /// time.
     fn why_too_few(&self) -> AttemptError {
-        let silent = self.voting(Vote::Unknown).union(self.voting(Vote::NotSent));
+        let unheard = self.voting(Vote::Unknown).union(self.voting(Vote::Unconfirmed));
+        let silent = unheard.union(self.voting(Vote::NotSent));
         let unreachable = silent.union(self.voting(Vote::Failed));
         let tolerated = self.config.nodes.tolerated();
         let is_overloaded =

@@ -289,7 +289,7 @@ impl Watching {
                 let again = NodeMask::of(node).without(self.away);
                 return self.read_later(again, now.after(READ_AGAIN));
             }
-            Ok(_) | Err(NoAnswer::Crowded) => {
+            Ok(_) | Err(NoAnswer::Crowded | NoAnswer::Unconfirmed) => {
                 self.unsure.insert(node);
                 return;
             }

@@ -3,6 +3,7 @@
 //! `kept` grants a lease at one day, by the nodes 0 and 1 of three. A lease of 10 s is over after
 //! 9 898 ms, and `fresh` spreads a round by up to a tenth of its period.
 
+mod late_answers;
 mod many_leases;
 
 use core::time::Duration;
@@ -131,29 +132,6 @@ fn a_key_refused_beside_anothers_is_soon_set_again() {
     live(&mut world, ms(9_000));
     assert!(rounds(&world).len() < refused + 12, "{:?}", rounds(&world));
     world.nodes[2].key = None;
-    live(&mut world, ms(2_000));
-    live_among(&mut world, ms(8_000), &[1, 2]);
-    assert!(world.client.check(lock, ms(5_000), world.now).is_ok());
-}
-
-#[test]
-fn a_key_refused_after_the_node_timeout_is_soon_set_again() {
-    let (mut world, lock) = granted_by_two();
-    world.change(2, Some((9, 60_000)));
-    live_among(&mut world, 2 * NODE_TIMEOUT, &[0, 1]);
-    live(&mut world, ms(10));
-    world.change(2, None);
-    live(&mut world, ms(2_000));
-    live_among(&mut world, ms(8_000), &[1, 2]);
-    assert!(world.client.check(lock, ms(5_000), world.now).is_ok());
-}
-
-#[test]
-fn a_key_that_was_set_late_and_lost_is_soon_set_again() {
-    let (mut world, lock) = granted_by_two();
-    live_among(&mut world, 2 * NODE_TIMEOUT, &[0, 1]);
-    world.answer(2);
-    world.change(2, None);
     live(&mut world, ms(2_000));
     live_among(&mut world, ms(8_000), &[1, 2]);
     assert!(world.client.check(lock, ms(5_000), world.now).is_ok());
