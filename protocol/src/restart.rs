@@ -106,6 +106,8 @@ pub struct Eligibility {
     from: Option<BootInstant>,
     /// End of the quarantine for lost keys that no canary has explained.
     lost_until: BootInstant,
+    /// The last introduction was that of another process than the one before.
+    has_restarted: bool,
 }
 
 impl Eligibility {
@@ -114,8 +116,16 @@ impl Eligibility {
     #[must_use]
     pub fn new(guard: RestartGuard, fleet_max_ttl: Duration, drift: Drift) -> Self {
         let quarantine = quarantine(fleet_max_ttl, drift);
-        let lost_until = BootInstant::ZERO;
-        Self { guard, quarantine, fleet_max_ttl, known: None, from: None, lost_until }
+        let (lost_until, has_restarted) = (BootInstant::ZERO, false);
+        Self {
+            guard,
+            quarantine,
+            fleet_max_ttl,
+            known: None,
+            from: None,
+            lost_until,
+            has_restarted,
+        }
     }
 
     /// Records an introduction whose reply was read at `now`.
@@ -140,6 +150,7 @@ impl Eligibility {
         };
         let memory = canary.map(|it| (it.memory, it.history));
         let memory = memory.or(self.known.and_then(|it| it.memory));
+        self.has_restarted = self.known.is_some_and(|known| known.run_id != run_id);
         self.known = Some(Known { run_id, is_master, memory, from });
         self.from = from.filter(|_| is_master);
     }
@@ -189,6 +200,11 @@ impl Eligibility {
     /// Returns the end of the quarantine for lost keys that no canary has explained.
     pub(crate) fn lost_until(&self) -> BootInstant {
         self.lost_until
+    }
+
+    /// Returns true if the last introduction was that of another process than the one before.
+    pub(crate) fn has_restarted(&self) -> bool {
+        self.has_restarted
     }
 
     /// Returns the last introduction.

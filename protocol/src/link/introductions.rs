@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use super::pending::Pending;
 use super::{CommandOutcome, Link, State};
-use crate::command::{CommandId, NoAnswer, Op, Reply};
+use crate::command::{CommandId, LockId, NoAnswer, Op, Reply};
 use crate::link::LinkConfig;
 use crate::time::BootInstant;
 
@@ -129,6 +129,13 @@ impl Link {
     /// Returns true if the node has reported lost keys at least twice since the last introduction.
     pub(crate) fn has_lost_again(&self) -> bool {
         self.introductions.lost_again
+    }
+
+    /// Returns true if nobody executes an earlier SET of `lock` any more: the node's process is not the
+    /// one of the connection before, and was sent no SET of `lock`.
+    pub(crate) fn has_outlived_sets_of(&self, lock: LockId) -> bool {
+        let is_set = |it: &Pending| it.id.lock == Some(lock) && matches!(it.op, Op::Set { .. });
+        self.eligibility.has_restarted() && !self.pipeline.iter().any(is_set)
     }
 
     /// Returns the earliest instant from which the node's votes may count; `None`: never, as far as

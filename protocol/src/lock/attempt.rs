@@ -22,8 +22,8 @@ pub(super) enum Vote {
     Ineligible,
     /// Written, and unanswered in time: the key may be there.
     Unknown,
-    /// Set by a node whose identity was not confirmed in time: the vote does not count, and no SET is
-    /// on its way.
+    /// No SET is on its way, and the key may be there: the node's identity was not confirmed in time,
+    /// or its process has ended since. The vote does not count.
     Unconfirmed,
     /// Answered by an error: nothing was set, and no SET is on its way.
     Failed,

@@ -177,6 +177,15 @@ impl Lock {
         }
     }
 
+    /// Handles that nobody executes an unanswered SET to `node` any more: the process to which it was
+    /// written has ended. The key may be there.
+    pub(crate) fn set_is_void(&mut self, node: NodeIndex) {
+        let vote = &mut self.votes[node.get()];
+        if *vote == Vote::Unknown && matches!(self.phase, Phase::Held { .. }) {
+            *vote = Vote::Unconfirmed;
+        }
+    }
+
     /// Handles the opening of a connection to `node`. Returns true if this brings the next round of
     /// keep-alive forward; the rounds of `ahead` other leases come first.
     pub(crate) fn connection_opened(

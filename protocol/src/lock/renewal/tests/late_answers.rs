@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::link::LinkConfig;
+use crate::restart::RunId;
 use crate::testing::link_config;
 
 #[test]
@@ -64,4 +65,26 @@ fn a_key_whose_vote_was_not_confirmed_is_soon_set_again() {
     live_among(&mut world, ms(100), &[0, 1]);
     world.accept(2);
     assert_kept_without_node_0((world, lock));
+}
+
+#[test]
+fn a_key_of_a_process_that_never_answered_is_set_again_by_the_next() {
+    let (mut world, lock) = granted_by_two();
+    world.close(2);
+    live_among(&mut world, ms(100), &[0, 1]);
+    world.nodes[2].key = None;
+    world.nodes[2].introduction.run_id = RunId([7; 20]);
+    world.accept(2);
+    assert_kept_without_node_0((world, lock));
+}
+
+#[test]
+fn a_key_is_not_set_again_while_the_same_process_may_set_it() {
+    let (mut world, _) = granted_by_two();
+    world.close_late(2);
+    live_among(&mut world, ms(100), &[0, 1]);
+    world.accept(2);
+    live(&mut world, ms(2_000));
+    let sets = world.nodes[2].written.iter().filter(|op| matches!(op, Op::Set { .. }));
+    assert_eq!(sets.count(), 1);
 }

@@ -38,8 +38,10 @@ fn lost_at_its_deadline(limit: &str, mut tale: Tale) -> Judgement {
 
 #[test]
 fn a_lease_is_kept_alive_until_its_limit() {
-    assert!(lost_at_its_deadline("60s", evicted("AB")).is_violated());
-    assert_eq!(lost_at_its_deadline("29s", evicted("AB")), Judgement::Vacuous);
+    for tale in [granted, || evicted("AB")] {
+        assert!(lost_at_its_deadline("60s", tale()).is_violated());
+        assert_eq!(lost_at_its_deadline("29s", tale()), Judgement::Vacuous);
+    }
 }
 
 #[test]

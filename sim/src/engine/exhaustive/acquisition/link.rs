@@ -97,8 +97,15 @@ impl Link {
         }
     }
 
-    /// Handles the opening of the connection.
-    pub(super) fn connected(&mut self, incarnation: u8, wording: Wording, terms: Terms, now: u8) {
+    /// Handles the opening of the connection. Returns true if it leads to another process than the
+    /// one before.
+    pub(super) fn connected(
+        &mut self,
+        incarnation: u8,
+        wording: Wording,
+        terms: Terms,
+        now: u8,
+    ) -> bool {
         let is_other = incarnation != self.known;
         self.votes_from = match wording.eligible {
             Eligible::AfterQuarantine if is_other => now + terms.ttl + terms.drift,
@@ -109,6 +116,7 @@ impl Link {
         };
         (self.known, self.state) = (incarnation, State::Up);
         self.send_debts(now);
+        is_other
     }
 
     /// Handles the loss of the connection; returns the unanswered commands of attempts.

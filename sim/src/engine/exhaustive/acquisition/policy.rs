@@ -30,6 +30,8 @@ enum Vote {
     Ineligible,
     /// Not answered; the node may have the key.
     Unknown,
+    /// Not answered, and the process that may have set the key has ended.
+    Void,
 }
 
 /// A client of the lock.
@@ -97,7 +99,12 @@ impl Client for Policy {
             }
             Input::Timer => self.timer(now, &mut actions),
             Input::Connected(node, incarnation) => {
-                self.links[node].connected(incarnation, self.wording, self.terms, now);
+                let is_other =
+                    self.links[node].connected(incarnation, self.wording, self.terms, now);
+                let has_lease = matches!(self.phase, Phase::Held | Phase::Lost);
+                if is_other && has_lease && self.votes[node] == Vote::Unknown {
+                    self.votes[node] = Vote::Void;
+                }
             }
             Input::Answer(node, _, answer) => {
                 let answered = self.links[node].answered(now);
