@@ -140,19 +140,21 @@ async fn exchange(
 }
 
 /// Returns the error of a connection on which no reply came. A server that expects TLS ends it at
-/// the first bytes of another protocol.
+/// the first bytes of another protocol, perhaps after an alert, which is no reply.
 fn unanswered(error: DialError, endpoint: &Endpoint) -> DialError {
-    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
-    match error {
-        DialError::Io(error)
-            if matches!(endpoint.address(), Address::Tcp { .. })
-                && !endpoint.is_tls()
-                && matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof) =>
-        {
-            let text = format!("{error}; does the server expect TLS (`rediss://`)?");
-            io::Error::new(error.kind(), text).into()
-        }
-        error => error,
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, InvalidData, UnexpectedEof};
+    let is_plain = matches!(endpoint.address(), Address::Tcp { .. }) && !endpoint.is_tls();
+    let kind = match &error {
+        DialError::Io(error) => error.kind(),
+        DialError::Malformed(_) => InvalidData,
+        _ => return error,
+    };
+    let is_typical = matches!(kind, BrokenPipe | ConnectionReset | InvalidData | UnexpectedEof);
+    if is_plain && is_typical {
+        let text = format!("{error}; does the server expect TLS (`rediss://`)?");
+        io::Error::new(kind, text).into()
+    } else {
+        error
     }
 }
 

@@ -6,7 +6,6 @@ use tokio::io::{AsyncReadExt, DuplexStream, duplex};
 
 use super::super::tests::poll;
 use super::*;
-use crate::resp::Malformed;
 
 const OK: &str = "+OK\r\n";
 const UNKNOWN: &str = "-ERR unknown command\r\n";
@@ -168,8 +167,11 @@ fn a_server_that_goes_away_or_talks_nonsense_is_an_error() {
     assert!(
         matches!(outcome, Err(DialError::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof)
     );
-    let (_, outcome) = talk("redis://a", &[&["HTTP/1.1 400 Bad Request\r\n"]]);
-    assert!(matches!(outcome, Err(DialError::Malformed(Malformed))));
+    for nonsense in ["HTTP/1.1 400 Bad Request\r\n", "\x15\x03\x03\0\x02\x02\x46"] {
+        let (_, outcome) = talk("redis://a", &[&[nonsense]]);
+        let error = outcome.expect_err("no reply");
+        assert!(error.text().contains("does the server expect TLS"), "{}", error.text());
+    }
 }
 
 #[test]
