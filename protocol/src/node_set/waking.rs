@@ -80,10 +80,10 @@ impl NodeSet {
         let locks: Vec<LockId> = locks.map(Lock::id).collect();
         let mut rounds = 0;
         for &lock in &locks {
-            let has_outlived_sets = self.links[node.get()].has_outlived_sets_of(lock);
+            let is_void = is_open && self.links[node.get()].has_outlived_sets_of(lock);
             match self.lock_mut(lock) {
                 Some(machine) if is_open => {
-                    if has_outlived_sets {
+                    if is_void {
                         machine.set_is_void(node);
                     }
                     rounds += u32::from(machine.connection_opened(node, rounds, now));

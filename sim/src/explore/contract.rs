@@ -94,9 +94,10 @@ impl fmt::Display for Finding {
 ///
 /// A violation is explained if it has a cause, and the scenario breaks the assumption behind each of
 /// its causes, at one of the hosts that are blamed for it: of two clocks that are too far apart, one
-/// may be within its bounds. Beside a broken assumption at another host, a node may have lost its
-/// memory as the assumptions permit: the lease that lost that key had less to lose. What a process does after its last look at the lease, or a write in
-/// transit, explains violations about sections and writes alone: no lock prevents them (K1, K7, K10).
+/// may be within its bounds. Beside a broken assumption, a node may have lost its memory as the
+/// assumptions permit: the lease that lost that key had less to lose. What a process does after its
+/// last look at the lease, or a write in transit, explains violations about sections and writes alone:
+/// no lock prevents them (K1, K7, K10).
 #[must_use]
 pub fn findings(scenario: &Scenario, engine: Engine, outcome: &Outcome) -> Vec<Finding> {
     let unexplained = violations(outcome)
@@ -162,14 +163,11 @@ fn is_explained(
     is_broken: impl Fn(Blame) -> bool,
     may_forget: impl Fn(Blame) -> bool,
 ) -> bool {
+    let has_broken = violation.blamed.iter().any(&is_broken);
     let excuse = |cause| match Assumption::of(cause) {
         // A release may be lost with the node's memory; the key that returns expires (D10).
         Some(Assumption::Memory) if property == Property::Tidy => true,
-        Some(Assumption::Memory)
-            if may_forget(cause) && violation.blamed.iter().any(&is_broken) =>
-        {
-            true
-        }
+        Some(Assumption::Memory) if may_forget(cause) && has_broken => true,
         // Keys live longer where a node's clock was set back (C4).
         Some(Assumption::Clock) if topic(property) == Topic::Leftovers => true,
         Some(assumption) => {

@@ -1,7 +1,7 @@
 //! Draws leases that are kept alive for long, while one node after the other is struck.
 
 use lock_judge::scenario::{
-    Acquire, At, Client, FaultKind, Flush, Hold, HostNames, Lost, Nothing, OneHost, OneKey,
+    Acquire, At, Client, Ends, FaultKind, Flush, Hold, HostNames, Lost, Nothing, OneHost, OneKey,
     Partition, RestartGuard, Restarting, Span, SpanRange, Step,
 };
 
@@ -24,11 +24,12 @@ impl Sketch {
             return;
         }
         let acquires = |client: &&Client| client.steps.iter().any(|it| it.acquire.is_some());
-        let clients: Vec<_> = self.plan.clients.iter().filter(acquires).cloned().collect();
-        if clients.is_empty() {
+        let clients = self.plan.clients.iter().filter(acquires);
+        let ids: Vec<String> = clients.map(|client| client.id.clone()).collect();
+        if ids.is_empty() {
             return;
         }
-        let Client { id, .. } = self.dice.pick(&clients);
+        let id = self.dice.pick(&ids);
         let kept = self.dice.length(self.ttls(50), self.ttls(300));
         let held = self.dice.length(self.ttls(20), kept);
         let begin = self.keep(&id, kept, held);
@@ -64,8 +65,8 @@ impl Sketch {
                 node = self.dice.pick(&nodes);
             }
             let length = SpanRange::exactly(self.dice.length(Span::from_ms(1), self.ttls(20)));
-            let (kind, has_end) = self.strike(client, node.clone());
-            let lasts = has_end.then_some(length);
+            let kind = self.strike(client, node.clone());
+            let lasts = Some(length).filter(|_| kind.descriptor().ends != Ends::Never);
             self.once(
                 format!("strike-{}", FAULTS_MAX + number),
                 At::Time(SpanRange::exactly(at)),
@@ -79,29 +80,28 @@ impl Sketch {
         }
     }
 
-    /// Returns a fault of `node` that costs a kept lease no more than one key, and whether it has an
-    /// end.
-    fn strike(&mut self, client: &str, node: String) -> (FaultKind, bool) {
+    /// Returns a fault of `node` that costs a kept lease no more than one key.
+    fn strike(&mut self, client: &str, node: String) -> FaultKind {
         let host = HostNames(vec![node.clone()]);
         let may_restart = self.plan.lock.restart_guard != RestartGuard::DelayedRestart
             || self.may_break(Assumption::Memory);
         match self.dice.below(10) {
-            0..3 if self.may_flush() => (FaultKind::Flush(Flush { host, database: None }), false),
+            0..3 if self.may_flush() => FaultKind::Flush(Flush { host, database: None }),
             3..6 if may_restart => {
                 let after = self.dice.length(Span(10_000), self.ttls(15));
                 let restart_after = Some(SpanRange::exactly(after));
                 let death = Restarting { host, restart_after, ..NO_RESTART };
                 let kinds = [FaultKind::Kill, FaultKind::Power, FaultKind::Shutdown];
-                (self.dice.pick(&kinds)(death), false)
+                self.dice.pick(&kinds)(death)
             }
-            6 => (FaultKind::SpuriousPush(OneKey { host, resource: None }), false),
-            7 => (FaultKind::MemoryFull(OneHost { host }), true),
-            8 => (FaultKind::Stall(OneHost { host }), true),
+            6 => FaultKind::SpuriousPush(OneKey { host, resource: None }),
+            7 => FaultKind::MemoryFull(OneHost { host }),
+            8 => FaultKind::Stall(OneHost { host }),
             _ => {
                 let lost = self.dice.pick(&[Lost::Hold, Lost::Reset, Lost::Silent]);
                 let process = self.process_of(client);
                 let between = [vec![process], vec![node]];
-                (FaultKind::Partition(Partition { between, one_way: false, lost }), true)
+                FaultKind::Partition(Partition { between, one_way: false, lost })
             }
         }
     }
