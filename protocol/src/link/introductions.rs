@@ -173,7 +173,7 @@ impl Link {
         now: BootInstant,
         notes: &mut VecDeque<CommandOutcome>,
     ) {
-        let has_canary = matches!(reply, Reply::Introduction(it) if it.canary.is_some());
+        let explains_loss = self.explains_loss(reply);
         match reply {
             Reply::NotServing => {}
             Reply::Introduction(introduction) => {
@@ -190,11 +190,19 @@ impl Link {
                 self.state = State::Open;
             }
         }
-        if self.is_suspended() && !has_canary {
+        if self.is_suspended() && !explains_loss {
             self.eligibility.forgot(now);
         }
         self.introductions.answered();
         self.tell_withheld(notes);
+    }
+
+    /// Returns true if an answer to an introduction shows what a report of lost keys was about: the
+    /// canary does, if the process is still the one that made the report. A promise about restarts says
+    /// nothing about keys that were lost otherwise.
+    fn explains_loss(&self, reply: Reply) -> bool {
+        let known = self.eligibility.known().map(|it| it.run_id);
+        matches!(reply, Reply::Introduction(it) if it.canary.is_some() && known == Some(it.run_id))
     }
 
     /// Requests another introduction from a node that has refused one. Only on an empty pipeline:

@@ -44,9 +44,11 @@ impl Pending {
     }
 
     /// Returns true if the lock that sent the command learns of its answer, which has come: it is in
-    /// time, or ends the doubt whether a SET is still on its way.
+    /// time, or shows something of the node that lasts. That is whether a SET is still on its way, and
+    /// whether a lease's key is there.
     pub(super) fn is_news(&self) -> bool {
-        !self.overdue || matches!(self.op, Op::Set { .. })
+        let lasts = matches!(self.op, Op::Extend { .. } | Op::Read { .. } | Op::Set { .. });
+        !self.overdue || lasts
     }
 
     /// Returns true if `reply` can be the answer to the command.

@@ -266,6 +266,27 @@ fn lost_keys_are_quarantined_unless_the_canary_is_shown() {
 }
 
 #[test]
+fn a_restart_does_not_explain_keys_lost_before_it() {
+    let full = crate::quarantine(TTL, Drift::default());
+    for restart_guard in [RestartGuard::Durable, RestartGuard::DelayedRestart] {
+        for is_reported in [false, true] {
+            let mut world = World::warm_with(LinkConfig { restart_guard, ..link_config() }, 1);
+            if is_reported {
+                world.forget(0);
+            }
+            world.close(0);
+            world.nodes[0].introduction.run_id = RunId([2; 20]);
+            world.pass(ms(1_000));
+            world.open(0);
+            world.answer(0);
+            let expected =
+                if is_reported { Standing::Quarantined(full) } else { Standing::Counts };
+            assert_eq!(standing(&world.client, &world), expected, "{restart_guard:?}");
+        }
+    }
+}
+
+#[test]
 fn an_introduction_answered_behind_the_push_suffices() {
     let mut world = world();
     world.pass(MAX_AGE);

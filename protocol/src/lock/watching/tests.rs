@@ -101,6 +101,19 @@ fn keys_that_went_before_the_first_read_are_noticed_by_it() {
 }
 
 #[test]
+fn keys_that_are_gone_are_noticed_however_late_the_nodes_answer() {
+    let (mut world, _) = granted();
+    world.answer_all();
+    (0..3).for_each(|index| world.change(index, None));
+    world.pass(ms(500));
+    world.pass(NODE_TIMEOUT);
+    (0..2).for_each(|index| world.answer(index));
+    assert_eq!(lost(&mut world), None);
+    world.answer(2);
+    assert_eq!(lost(&mut world), Some(LostReason::KeysGone));
+}
+
+#[test]
 fn a_lease_is_lost_when_a_majority_may_be_free_and_not_before() {
     let (mut world, lock) = watched();
     for index in [4, 0] {

@@ -138,9 +138,10 @@ fn of_node(facts: &Facts, one: AttemptId, other: AttemptId, node: NodeId) -> Bla
         KeyEnd::Command if by == Writer::Operator => Blamed::just(Blame::Operator),
         KeyEnd::Command => Blamed::NONE,
         KeyEnd::Evicted | KeyEnd::FailedOver | KeyEnd::Flushed | KeyEnd::Restarted => {
+            let later = facts.leases.get(second);
             match outlived(facts, (first, attempt), key, facts.leases.key(second, node)) {
                 Some(key) => of_expiry(facts, (first, attempt), &key),
-                None if quarantine_ended_early(facts, second, node) => {
+                None if later.is_some_and(|it| it.eligible_early.contains(node)) => {
                     Blamed::just(Blame::Clock(facts.setting.client_host(second.client)))
                 }
                 None => Blamed::just(Blame::Amnesia(node.first_host())),
@@ -159,14 +160,6 @@ fn of_node(facts: &Facts, one: AttemptId, other: AttemptId, node: NodeId) -> Bla
 fn of_unset(facts: &Facts, id: AttemptId, node: NodeId) -> Blamed {
     let began_ns = facts.leases.get(id).map_or(NEVER, |it| it.began_ns);
     facts.mismatched(id.client, NodeIds::just(node), began_ns)
-}
-
-/// Returns true if `id`, which counts `node`, began before the quarantine of the node could be over by
-/// a clock within the drift: the client's clock is fast.
-fn quarantine_ended_early(facts: &Facts, id: AttemptId, node: NodeId) -> bool {
-    let eligible = facts.eligible[id.client][node];
-    eligible.from_local_ns != NEVER
-        && facts.leases.get(id).is_some_and(|it| it.began_ns < eligible.earliest_ns)
 }
 
 /// Returns the lost `key` of the lease as it would have been if it had expired now; `None` if it would

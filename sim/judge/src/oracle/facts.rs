@@ -337,7 +337,11 @@ impl Facts {
         if let Some(attempt) = self.leases.get_mut(id)
             && is_eligible
         {
-            attempt.eligible_since_answer |= attempt.confirmed_by & NodeIds::just(node);
+            let confirmed = attempt.confirmed_by & NodeIds::just(node);
+            attempt.eligible_since_answer |= confirmed;
+            if attempt.began_ns < self.eligible[id.client][node].earliest_ns {
+                attempt.eligible_early |= confirmed;
+            }
         }
     }
 

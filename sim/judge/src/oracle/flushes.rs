@@ -18,7 +18,9 @@ pub(super) struct Flushes {
     quarantine_ns: u64,
     /// Time of the last flush of each node since it restarted; 0 if there was none.
     flushed_ns: PerNode<u64>,
-    /// Clients to which each node has introduced itself since it restarted.
+    /// Clients whose request for an introduction each node has executed since it restarted.
+    asked: PerNode<ClientIds>,
+    /// Those of these clients that have received the answer.
     introduced: PerNode<ClientIds>,
     /// Clients to which each node had introduced itself before its last flush.
     introduced_before: PerNode<ClientIds>,
@@ -31,6 +33,7 @@ impl Flushes {
             open: all - setting.silent,
             quarantine_ns: scenario.fleet_max_ttl().0,
             flushed_ns: PerNode::filled(0),
+            asked: PerNode::filled(ClientIds::EMPTY),
             introduced: PerNode::filled(ClientIds::EMPTY),
             introduced_before: PerNode::filled(ClientIds::EMPTY),
         }
@@ -38,18 +41,27 @@ impl Flushes {
 
     pub(super) fn reset(&mut self) {
         self.flushed_ns.fill(0);
+        self.asked.fill(ClientIds::EMPTY);
         self.introduced.fill(ClientIds::EMPTY);
         self.introduced_before.fill(ClientIds::EMPTY);
     }
 
-    /// Records that `node` has introduced itself to `clients`, the tasks of one process.
+    /// Records that `node` has executed the request of `clients`, the tasks of one process, for an
+    /// introduction.
+    pub(super) fn asked(&mut self, clients: ClientIds, node: NodeId) {
+        self.asked[node] |= clients;
+    }
+
+    /// Records that `clients` have received an introduction of `node`. It may be that of a process that
+    /// has ended since.
     pub(super) fn introduced(&mut self, clients: ClientIds, node: NodeId) {
-        self.introduced[node] |= clients;
+        self.introduced[node] |= clients & self.asked[node];
     }
 
     /// Records that a new process answers for `node`.
     pub(super) fn restarted(&mut self, node: NodeId) {
         self.flushed_ns[node] = 0;
+        self.asked[node] = ClientIds::EMPTY;
         self.introduced[node] = ClientIds::EMPTY;
     }
 

@@ -83,6 +83,8 @@ pub(super) struct Attempt {
     /// Those of the nodes that were not in quarantine at T1, as far as the client knew at some time
     /// since the answer.
     pub eligible_since_answer: NodeIds,
+    /// Those of these nodes whose quarantine could not be over at T1 by a clock within the drift.
+    pub eligible_early: NodeIds,
     /// Nodes whose votes the client counted for the grant.
     pub granted_by: NodeIds,
     /// Nodes whose votes the client counted last, for the grant or for an extension.
@@ -134,6 +136,7 @@ const BLANK: Attempt = Attempt {
     set_on: NodeIds::EMPTY,
     confirmed_by: NodeIds::EMPTY,
     eligible_since_answer: NodeIds::EMPTY,
+    eligible_early: NodeIds::EMPTY,
     granted_by: NodeIds::EMPTY,
     counted: NodeIds::EMPTY,
     counted_once: NodeIds::EMPTY,

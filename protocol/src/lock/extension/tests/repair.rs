@@ -71,6 +71,19 @@ fn a_node_found_missing_after_the_success_is_set_again_too() {
 }
 
 #[test]
+fn a_key_reported_as_missing_after_the_node_timeout_is_set_again() {
+    let (mut world, lock) = held_by_three();
+    forget(&mut world, 2);
+    world.nodes[2].written.clear();
+    world.pass(ms(1_000));
+    world.extend(lock).expect("begun");
+    (0..2).for_each(|index| world.answer(index));
+    world.pass(NODE_TIMEOUT);
+    world.answer(2);
+    assert_eq!(world.nodes[2].written, [World::prolong(1), World::set(1)]);
+}
+
+#[test]
 fn a_repair_that_was_not_written_before_the_deadline_is_dropped() {
     let (mut world, lock) = held_by_three_with(LockConfig { ttl: ms(60), ..lock_config(3) });
     world.pass(ms(10));

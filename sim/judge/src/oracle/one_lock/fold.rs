@@ -173,6 +173,9 @@ impl OneLock {
                     key.refused(before);
                 }
             }
+            (OpKind::Introduce, Answer::Yes) => {
+                facts.flushes.asked(facts.setting.tasks_with(attempt.client), node);
+            }
             (OpKind::Release, _) => facts.released(attempt, node),
             (OpKind::GetSet, Answer::Yes | Answer::No) if changed => {
                 facts.set(attempt, node, expires_wall_ms);

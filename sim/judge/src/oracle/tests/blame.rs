@@ -138,6 +138,18 @@ fn a_fast_clock_that_ends_a_quarantine_is_blamed_for_a_loss() {
 }
 
 #[test]
+fn a_quarantine_that_begins_after_the_vote_did_not_end_early() {
+    let mut tale = Tale::new();
+    tale.acquires(C1, "ABC").at(1_000).ends_key(C1, "C", KeyEnd::Flushed, Writer::Nobody);
+    tale.at(1_001).acquires(C2, "CDE");
+    let from_local_ns = tale.reads_ns(host(C2), ClockKind::Boot) + 5_000 * MS;
+    let (client, node) = (C2.client, node('C'));
+    tale.at(1_100).tell(EventKind::Eligible { client, node, from_local_ns });
+    tale.at(30_000);
+    assert_eq!(tale.blame(MutualExclusion), ["amnesia(C)"]);
+}
+
+#[test]
 fn an_attempt_before_the_introduction_ends_no_quarantine() {
     let mut tale = Tale::new();
     tale.acquires(C1, "ABC").at(1_000).begins(C2);

@@ -165,6 +165,16 @@ fn a_restart_during_an_attempt_matters_if_the_vote_came_later() {
     assert_eq!(judged(RestartGuard::DelayedRestart, 103), Judgement::Holds);
 }
 
+/// A introduces itself to C1, and `happens` before C1 hears of it.
+fn introduces_itself(tale: &mut Tale, happens: fn(&mut Tale)) {
+    let connection = AttemptId { number: 0, ..C1 };
+    let command = tale.writes(connection, 'A', OpKind::Introduce);
+    let asked = (command, connection, 'A', OpKind::Introduce);
+    tale.executes(asked, Answer::Yes, (Writer::Nobody, Writer::Nobody));
+    happens(tale);
+    tale.hears(asked, Answer::Yes);
+}
+
 /// A, which has introduced itself to C1 or not, is emptied at `flushed_ms` while C2 has its key there, and
 /// votes for C1 at 10 101 ms.
 fn votes_after_a_flush(knows: bool, flushed_ms: u64, change: fn(&mut Tale)) -> Judgement {
@@ -172,9 +182,7 @@ fn votes_after_a_flush(knows: bool, flushed_ms: u64, change: fn(&mut Tale)) -> J
     tale.scenario.lock.restart_guard = RestartGuard::Durable;
     change(&mut tale);
     if knows {
-        let connection = AttemptId { number: 0, ..C1 };
-        let asked = tale.writes(connection, 'A', OpKind::Introduce);
-        tale.hears((asked, connection, 'A', OpKind::Introduce), Answer::Yes);
+        introduces_itself(&mut tale, |_| {});
     }
     tale.at(10).acquires(C2, "ABC").at(flushed_ms);
     tale.ends_key(C2, "A", KeyEnd::Flushed, Writer::Operator);
@@ -193,6 +201,23 @@ fn a_client_must_notice_a_flush_of_a_node_that_it_knew() {
     assert!(votes_after_a_flush(true, 101, full).is_violated(), "it cannot set its canary");
     let deaf = |it: &mut Tale| it.scenario.clients[0].deaf = true;
     assert_eq!(votes_after_a_flush(true, 101, deaf), Judgement::Holds, "nothing is pushed");
+}
+
+#[test]
+fn an_introduction_of_the_process_before_shows_no_flush() {
+    let judged = |happens: fn(&mut Tale)| {
+        let mut tale = Tale::new();
+        tale.scenario.lock.restart_guard = RestartGuard::Durable;
+        introduces_itself(&mut tale, happens);
+        tale.at(101).ends_key(C2, "A", KeyEnd::Flushed, Writer::Operator);
+        tale.at(200).begins(C1).at(201).sets(C1, "ADE").at(202).decides(C1, "ADE");
+        tale.finds(SoundGrant)
+    };
+    assert!(judged(|_| {}).is_violated());
+    let restarts = |tale: &mut Tale| {
+        tale.at(100).tell(EventKind::NodeUp { node: node('A'), incarnation: 1 });
+    };
+    assert_eq!(judged(restarts), Judgement::Holds);
 }
 
 #[test]
