@@ -279,8 +279,7 @@ fn a_restart_does_not_explain_keys_lost_before_it() {
             world.pass(ms(1_000));
             world.open(0);
             world.answer(0);
-            let expected =
-                if is_reported { Standing::Quarantined(full) } else { Standing::Counts };
+            let expected = if is_reported { Standing::Quarantined(full) } else { Standing::Counts };
             assert_eq!(standing(&world.client, &world), expected, "{restart_guard:?}");
         }
     }

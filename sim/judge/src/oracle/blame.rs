@@ -162,8 +162,8 @@ fn of_unset(facts: &Facts, id: AttemptId, node: NodeId) -> Blamed {
     facts.mismatched(id.client, NodeIds::just(node), began_ns)
 }
 
-/// Returns the lost `key` of the lease as it would have been if it had expired now; `None` if it would
-/// have prevented the SET of the `later` key. If only the node's slow clock would have kept the key
+/// Returns the lost `key` of the lease as it would have been if it had expired now, by its last expiry
+/// that the node acknowledged; `None` if it would have prevented the SET of the `later` key. If only the node's slow clock would have kept the key
 /// until then, it would not have: no lease needs a key for longer than its TTL.
 fn outlived(
     facts: &Facts,
@@ -172,6 +172,7 @@ fn outlived(
     later: Option<&KeyLife>,
 ) -> Option<KeyLife> {
     let (basis, later) = (&attempt.basis, later?);
+    let key = KeyLife { expiry_wall_ms: key.promised_wall_ms, ..*key };
     let is_extended = basis.began_ns > key.timed_ns;
     let is_over = if is_extended {
         let valid_ns = attempt.deadline_local_ns.saturating_sub(basis.t1_local_ns);
@@ -186,7 +187,7 @@ fn outlived(
     let node_gained_ns = if is_extended { 0 } else { gained_ns };
     let ended_local_ns = facts.lease_clock(id, attempt);
     let ended_ns = facts.now_ns;
-    Some(KeyLife { ended_ns, ended_local_ns, node_gained_ns, regainable_ns: 0, ..*key })
+    Some(KeyLife { ended_ns, ended_local_ns, node_gained_ns, regainable_ns: 0, ..key })
 }
 
 fn of_expiry(facts: &Facts, (id, attempt): (AttemptId, &Attempt), key: &KeyLife) -> Blamed {
