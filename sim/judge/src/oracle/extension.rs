@@ -67,10 +67,10 @@ impl Facts {
             return;
         }
         let attempt = self.leases.get_mut(id).filter(|it| it.decided_ns != NEVER);
-        attempt.into_iter().for_each(|it| {
-            it.repaired.insert(node);
-            it.regained.remove(node);
-        });
+        if let Some(attempt) = attempt {
+            attempt.repaired.insert(node);
+            self.leases.key_mut(id, node).into_iter().for_each(|it| it.regained_ns = NEVER);
+        }
     }
 
     /// Records that a node executed an extending command of `id` with success.
@@ -101,11 +101,14 @@ impl Facts {
         let Some(attempt) = self.leases.get(id).copied() else { return };
         let over = self.lease_clock(id, &attempt) >= deadline_local_ns;
         let now_ns = self.now_ns;
+        let confirmed = self.setting.votes(id.client, attempt.confirmed_round());
+        let is_confirmed = confirmed >= attempt.needed.max(1);
+        for node in attempt.round.known_before.iter().filter(|_| is_confirmed) {
+            self.leases.key_mut(id, node).into_iter().for_each(|it| it.regained_ns = now_ns);
+        }
         if let Some(attempt) = self.leases.get_mut(id) {
-            let confirmed = self.setting.votes(id.client, attempt.confirmed_round());
-            if confirmed >= attempt.needed.max(1) {
+            if is_confirmed {
                 attempt.repaired -= attempt.round.repaired_before;
-                attempt.regained |= attempt.round.known_before;
             }
             attempt.counted_once = (attempt.counted_once | attempt.counted) - counted;
             attempt.counted = counted;

@@ -78,14 +78,14 @@ fn confirms_since_ns(facts: &Facts, id: AttemptId, attempt: &Attempt) -> u64 {
     kth_since_ns(since_ns, attempt.needed as usize).max(attends_since_ns(facts, id.client))
 }
 
-/// Returns a time from which on `node` may count for an extension of the lease of `id`; [`NEVER`] if it
-/// may not. A key that was set again counts after a round that began when the client knew of it, and
-/// succeeded without it (rule 4 of docs/extension.md).
+/// Returns since when `node` may count for an extension of the lease of `id`; [`NEVER`] if it may not. A
+/// key that was set again counts after a round that began when the client knew of it, and succeeded
+/// without it (rule 4 of docs/extension.md).
 fn counts_since_ns(facts: &Facts, id: AttemptId, attempt: &Attempt, node: NodeId) -> u64 {
-    let counts = if has_kept(facts, id, attempt, node) {
-        attempt.counted.contains(node)
+    let counts_ns = if has_kept(facts, id, attempt, node) {
+        if attempt.counted.contains(node) { 0 } else { NEVER }
     } else {
-        attempt.regained.contains(node)
+        facts.leases.key(id, node).map_or(NEVER, |it| it.regained_ns)
     };
-    if counts { kept_since_ns(facts, id, attempt, node) } else { NEVER }
+    counts_ns.max(kept_since_ns(facts, id, attempt, node))
 }

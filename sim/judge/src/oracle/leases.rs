@@ -106,9 +106,6 @@ pub(super) struct Attempt {
     pub failed_ns: u64,
     /// Nodes whose keys were set again after the grant and do not count yet.
     pub repaired: NodeIds,
-    /// Nodes whose keys were set again and count also for a client that lets a key count only after a
-    /// round which began when it knew of the key.
-    pub regained: NodeIds,
     /// Time at which the application received the lease; [`NEVER`] if it did not.
     pub delivered_ns: u64,
     /// Total time for which the process may have run at a use of the lease that is excused by the
@@ -147,7 +144,6 @@ const BLANK: Attempt = Attempt {
     round: Round::NONE,
     failed_ns: NEVER,
     repaired: NodeIds::EMPTY,
-    regained: NodeIds::EMPTY,
     delivered_ns: NEVER,
     excused_ns: None,
     checked_ns: 0,
@@ -176,6 +172,10 @@ pub(super) struct KeyLife {
     pub overtaken: bool,
     /// Time at which the SET was executed; [`NEVER`] if it was not.
     pub set_ns: u64,
+    /// Time of the extension since which the key counts, if it was set again after the grant: the
+    /// extension succeeded without it, and began when the client knew of the key. [`NEVER`] if there was
+    /// none.
+    pub regained_ns: u64,
     /// Time at which the key last received its expiry, by the SET or by a command that re-timed it.
     pub timed_ns: u64,
     /// Reading of the node's wall clock at `timed_ns`.
@@ -250,6 +250,7 @@ const UNBORN: KeyLife = KeyLife {
     released_again: false,
     overtaken: false,
     set_ns: NEVER,
+    regained_ns: NEVER,
     timed_ns: NEVER,
     timed_wall_ns: 0,
     outlived: false,

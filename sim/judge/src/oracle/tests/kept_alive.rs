@@ -123,3 +123,20 @@ fn a_key_set_again_counts_after_a_round_that_knew_of_it() {
     }
     assert_eq!(tale.at(12_099).loses_by(C1, DeadlinePassed).finds(SoundLoss), Judgement::Holds);
 }
+
+#[test]
+fn a_key_that_soon_counts_does_not_confirm_before() {
+    let set_again_at = |ms| {
+        let mut tale = without_a();
+        tale.at(2_200).sets(C1, "A").at(2_300).tell(EventKind::NodeStalled { node: node('B') });
+        tale.at(2_400).ends_key(C1, "C", KeyEnd::Evicted, Writer::Nobody);
+        tale.at(7_000).tell(EventKind::NodeUnstalled { node: node('B') });
+        tale.at(7_100).begins_extension(C1);
+        let until_ns = tale.extended_until_ns(C1);
+        tale.retimes(C1, C1, "BDE").at(7_102).succeeds(C1, "BDE", until_ns);
+        tale.prolongs(C1, until_ns).at(ms).sets(C1, "C").at(ms + 1).releases(C1).finds(SoundLoss)
+    };
+    let bound_ms = 7_102 + 274 + 1_000 + 50 + 10;
+    assert_eq!(set_again_at(bound_ms), Judgement::Holds);
+    assert!(set_again_at(bound_ms + 1).is_violated());
+}
