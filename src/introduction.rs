@@ -72,11 +72,13 @@ fn fields(info: &[u8]) -> Option<Introduction> {
         b"slave" => false,
         _ => return None,
     };
+    let second = field(info, b"second_repl_offset").filter(|&offset| offset != b"-1");
+    let succession = second.and(field(info, b"master_replid")).map(Digest::of);
     let canary = match field(info, b"canary") {
         Some(canary) => Some(parse_canary(canary)?),
         None => None,
     };
-    Some(Introduction { run_id, uptime, is_master, canary })
+    Some(Introduction { run_id, uptime, is_master, succession, canary })
 }
 
 /// Returns the uptime of the server's process in `info`: `Some(None)` if the server's clock reads an
@@ -140,6 +142,17 @@ mod tests {
         assert_eq!(introduction.run_id.0[19], 0x67);
         let replica = INFO.replace("role:master", "role:slave");
         assert!(!parse(replica.as_bytes()).unwrap().is_master);
+    }
+
+    #[test]
+    fn a_server_that_took_over_says_whose_history_it_continues() {
+        let with = |second: &str| {
+            let lines = format!("master_replid:8371\r\nsecond_repl_offset:{second}\r\n");
+            parse(format!("{INFO}{lines}").as_bytes()).unwrap().succession
+        };
+        assert_eq!(parse(INFO.as_bytes()).unwrap().succession, None, "older than Redis 4");
+        assert_eq!(with("-1"), None);
+        assert_eq!(with("1523"), Some(Digest::of(b"8371")));
     }
 
     #[test]

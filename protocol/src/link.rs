@@ -72,9 +72,9 @@ pub(crate) struct Link {
     is_first: bool,
     owed_releases: OwedReleases,
     eligibility: Eligibility,
-    /// Last refusal of the node to introduce itself on this connection; `None` if it has introduced
-    /// itself since.
-    refused_at: Option<BootInstant>,
+    /// Last refusal of the node to introduce itself on this connection, and the pause until it is asked
+    /// again; `None` if it has introduced itself since.
+    refused: Option<(BootInstant, Duration)>,
     introductions: Introductions,
     round_trip: RoundTrip,
 }
@@ -97,7 +97,7 @@ impl Link {
             is_first: true,
             owed_releases: OwedReleases::default(),
             eligibility: Eligibility::new(config.restart_guard, config.fleet_max_ttl, config.drift),
-            refused_at: None,
+            refused: None,
             introductions: Introductions::default(),
             round_trip: RoundTrip::default(),
         }
@@ -122,7 +122,7 @@ impl Link {
             is_first,
             owed_releases: _,
             ref eligibility,
-            refused_at,
+            refused,
             ref introductions,
             round_trip,
         } = idle;
@@ -130,7 +130,7 @@ impl Link {
         (self.writable, self.reset_wanted, self.written) = (writable, reset_wanted, written);
         (self.redial_after, self.lasts_from) = (redial_after, lasts_from);
         (self.jitter, self.next_serial) = (jitter, next_serial);
-        (self.is_first, self.refused_at, self.round_trip) = (is_first, refused_at, round_trip);
+        (self.is_first, self.refused, self.round_trip) = (is_first, refused, round_trip);
         self.eligibility.clone_from(eligibility);
         self.introductions.clone_from(introductions);
         self.pipeline.clear();

@@ -20,6 +20,10 @@ pub struct Introduction {
     pub uptime: Duration,
     /// True if the server calls itself a master.
     pub is_master: bool,
+    /// Replication history (`master_replid`) of a server that continues another one's
+    /// (`second_repl_offset`): it took over from its master at some time, or has loaded the data of a
+    /// master that had replicas. It may lack keys that its uptime says nothing about.
+    pub succession: Option<Digest>,
     /// The canary's content; `None` if the node does not let the client read or write a canary.
     pub canary: Option<Canary>,
 }
@@ -74,6 +78,7 @@ pub(crate) struct Known {
     /// Memory and history of the last canary read; kept when the node stops letting the client read
     /// it.
     pub(crate) memory: Option<(Digest, Digest)>,
+    pub(crate) succession: Option<Digest>,
     /// Start of eligibility after that introduction, whatever the node has refused since; of a
     /// replica, the start when it was last a master.
     pub(crate) from: Option<BootInstant>,
@@ -130,7 +135,7 @@ impl Eligibility {
 
     /// Records an introduction whose reply was read at `now`.
     pub fn introduced(&mut self, introduction: Introduction, now: BootInstant) {
-        let Introduction { run_id, is_master, canary, .. } = introduction;
+        let Introduction { run_id, is_master, succession, canary, .. } = introduction;
         let from = match self.known {
             None => is_master.then(|| self.first_from(introduction, now)),
             // A quarantine outlasts the time as a replica.
@@ -151,17 +156,19 @@ impl Eligibility {
         let memory = canary.map(|it| (it.memory, it.history));
         let memory = memory.or(self.known.and_then(|it| it.memory));
         self.has_restarted = self.known.is_some_and(|known| known.run_id != run_id);
-        self.known = Some(Known { run_id, is_master, memory, from });
+        self.known = Some(Known { run_id, is_master, memory, succession, from });
         self.from = from.filter(|_| is_master);
     }
 
     /// Returns from when a node counts at this client's first contact. The client has observed
     /// nothing, so a promise is believed. Without a promise, the canary's age proves for how long
-    /// nothing was lost; without a canary, the uptime proves how long ago the last restart was.
+    /// nothing was lost; without a canary, the uptime proves how long ago the last restart was, but
+    /// nothing of a server that took over from another one.
     fn first_from(&self, introduction: Introduction, now: BootInstant) -> BootInstant {
         let proven = match introduction.canary {
             _ if self.guard != RestartGuard::Quarantine => self.quarantine,
             Some(canary) => canary.age,
+            None if introduction.succession.is_some() => Duration::ZERO,
             None => {
                 let credit = introduction.uptime.saturating_sub(UPTIME_SLACK);
                 if credit >= self.fleet_max_ttl { self.quarantine } else { credit }
@@ -223,13 +230,16 @@ impl Eligibility {
 impl Known {
     /// Compares a new introduction with this one. The data set is the same only if the canary is
     /// the same *and* belongs to the same history: a server that was refilled by its own former
-    /// replica has the old canary. A server that has been a replica has held another server's keys
+    /// replica has the old canary. Without canaries to compare, a new succession shows that. A server that has been a replica has held another server's keys
     /// since, and a restart does not bring its own back.
     fn news_in(&self, introduction: Introduction) -> News {
         let restarted = self.run_id != introduction.run_id;
         let canaries = self.memory.zip(introduction.canary);
         let is_other = canaries.is_some_and(|((memory, _), canary)| memory != canary.memory);
-        let is_elsewhere = canaries.is_some_and(|((_, history), canary)| history != canary.history);
+        let is_elsewhere = match canaries {
+            Some(((_, history), canary)) => history != canary.history,
+            None => introduction.succession.is_some_and(|it| Some(it) != self.succession),
+        };
         if is_other || !self.is_master || !restarted && is_elsewhere {
             News::Forgot { restarted }
         } else if restarted {

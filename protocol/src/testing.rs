@@ -93,7 +93,7 @@ pub(super) fn lock_config(nodes: usize) -> LockConfig {
 /// The introduction of a master that has been up for a day.
 pub(super) fn introduction(run: u8) -> Introduction {
     let (run_id, uptime) = (RunId([run; 20]), Duration::from_secs(86_400));
-    Introduction { run_id, uptime, is_master: true, canary: canary(1) }
+    Introduction { run_id, uptime, is_master: true, succession: None, canary: canary(1) }
 }
 
 pub(super) fn decided(events: &[Event]) -> Option<(NodeMask, BootInstant)> {

@@ -5,7 +5,7 @@ mod canary;
 
 use redis_sim::{ExpireCondition, KeyCommand, NativeKey, Reply};
 
-pub(crate) use self::canary::{SeededCanary, introduce};
+pub(crate) use self::canary::{SeededCanary, introduce, succession};
 
 /// Extends the key's time to live if it holds `value`, and never shortens it. The reply is 1 if the
 /// key holds `value`, else 0.

@@ -158,7 +158,8 @@ mod tests {
         machine.handle_connected(node, epoch, now);
         while machine.poll_command().is_some() {}
         let (run_id, uptime) = (RunId([1; 20]), Duration::from_secs(1_000));
-        let introduction = Introduction { run_id, uptime, is_master: true, canary: None };
+        let introduction =
+            Introduction { run_id, uptime, is_master: true, succession: None, canary: None };
         machine.handle_reply(node, epoch, Reply::Introduction(introduction), now);
         let config = lock_config(now.after(Duration::from_secs(10)));
         let lock = machine.open(resource, config, now);

@@ -28,10 +28,12 @@ impl Link {
         out.run(known.map(|it| it.run_id));
         out.flag(known.is_some_and(|it| it.is_master));
         out.memory(known.and_then(|it| it.memory));
+        out.memory(known.and_then(|it| it.succession).map(|history| (history, history)));
         out.maybe_ahead(known.and_then(|it| it.from));
         out.maybe_ahead(self.eligibility.from());
         out.ahead(self.eligibility.lost_until());
         out.maybe_ahead(self.asked_again_at());
+        out.word(self.refused.map_or(0, |(_, pause)| pause.as_nanos() as u64));
         out.word(self.owed_releases.len() as u64);
         for owed in self.owed_releases.iter() {
             out.word(u64::from(owed.resource.0));

@@ -155,7 +155,7 @@ impl Link {
         }
         self.introductions.connection_lost();
         self.owed_releases.connection_lost();
-        (self.writable, self.refused_at, self.is_first) = (false, None, false);
+        (self.writable, self.refused, self.is_first) = (false, None, false);
         if now >= self.lasts_from {
             // A server or a proxy may close a connection that was idle: that says nothing about the
             // next one, and dials are rare anyway.

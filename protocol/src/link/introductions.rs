@@ -13,6 +13,9 @@ use crate::time::BootInstant;
 /// Age from which a look asks for another introduction, even if every vote does.
 const SILENT: Duration = Duration::from_secs(1);
 
+/// Longest pause before a node that has refused to introduce itself is asked again.
+const PAUSE_MAX: Duration = Duration::from_secs(60);
+
 /// State of the introductions on one connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Introductions {
@@ -150,9 +153,9 @@ impl Link {
     }
 
     /// Returns when a node that has refused to introduce itself is asked again, with the next SET:
-    /// the node may have been busy.
+    /// the node may have been busy. The pause doubles with each refusal: the user may lack the right.
     pub(super) fn asked_again_at(&self) -> Option<BootInstant> {
-        self.refused_at.map(|at| at.after(self.config.patience()))
+        self.refused.map(|(at, pause)| at.after(pause))
     }
 
     /// Handles the node's report, on the connection `epoch`, that keys are gone: all keys, or those
@@ -178,13 +181,17 @@ impl Link {
             Reply::NotServing => {}
             Reply::Introduction(introduction) => {
                 self.eligibility.introduced(introduction, now);
-                self.refused_at = None;
+                self.refused = None;
                 self.state = State::Open;
             }
             _ => {
                 // One connection leads to one process, so the quarantine runs from the first
                 // refusal if the node has not reported lost keys.
-                if self.refused_at.replace(now).is_none() {
+                let pause = match self.refused {
+                    None => self.config.patience(),
+                    Some((_, pause)) => (pause * 2).min(PAUSE_MAX),
+                };
+                if self.refused.replace((now, pause)).is_none() {
                     self.eligibility.refused(now);
                 }
                 self.state = State::Open;

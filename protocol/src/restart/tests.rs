@@ -10,7 +10,7 @@ fn eligibility(guard: RestartGuard) -> Eligibility {
 
 fn introduction(run: u8, uptime_s: u64, is_master: bool) -> Introduction {
     let (run_id, uptime) = (RunId([run; 20]), Duration::from_secs(uptime_s));
-    Introduction { run_id, uptime, is_master, canary: None }
+    Introduction { run_id, uptime, is_master, succession: None, canary: None }
 }
 
 fn replica(run: u8) -> Introduction {
@@ -111,6 +111,24 @@ fn promises_are_taken_at_their_word() {
         node.introduced(introduction(1, 0, true), at_s(100));
         node.introduced(introduction(2, 0, true), at_s(200));
         assert_eq!(node.from(), Some(BootInstant::ZERO), "{guard:?}");
+    }
+}
+
+#[test]
+fn the_uptime_of_a_successor_proves_nothing() {
+    let successor = |history: &str| {
+        let succession = Some(Digest::of(history.as_bytes()));
+        Introduction { succession, ..introduction(1, 1_000, true) }
+    };
+    let mut node = eligibility(RestartGuard::Quarantine);
+    node.introduced(successor("one"), at_s(200));
+    assert_eq!(node.from(), Some(quarantined()));
+    node.introduced(successor("one"), at_s(300));
+    assert_eq!(node.from(), Some(quarantined()), "it took over before");
+    for before in [introduction(1, 1_000, true), successor("one")] {
+        for guard in GUARDS {
+            assert_eq!(from_after(guard, before, successor("two")), quarantined(), "{guard:?}");
+        }
     }
 }
 

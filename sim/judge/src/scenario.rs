@@ -36,8 +36,8 @@ pub use model::{
     ClockBy, ClockRate, ClockSpec, Cluster, Connections, Delay, Demotion, Descriptor, Disk, Drift,
     Ends, Enter, Extend, Failover, Family, Fault, FaultKind, Flush, Hold, HostNames, Hosts,
     LinkSpec, Lock, Lost, Message, Network, NodeSpec, Nothing, OneHost, OneKey, Partition,
-    Persistence, Repeat, Replica, RestartGuard, Restarting, Retry, Run, Scenario, Server, Start,
-    Step, Stopwatch, Store, Swap, Time, WhichAttempt, Write,
+    Persistence, Repeat, Replica, RestartGuard, Restarting, Retry, Rights, Run, Scenario, Server,
+    Start, Step, Stopwatch, Store, Swap, Time, WhichAttempt, Write,
 };
 pub use names::{is_name, nearest, slug};
 pub use problem::{Problem, Problems};

@@ -6,8 +6,8 @@ use core::str::FromStr;
 use lock_judge::history::{ClientId, NodeId};
 use lock_judge::oracle::Blame;
 use lock_judge::scenario::{
-    At, Cause, Fault, FaultKind, Persistence, RestartGuard, Scenario, SignedSpan, Span, SpanRange,
-    Stopwatch, nearest,
+    At, Cause, Fault, FaultKind, Persistence, RestartGuard, Rights, Scenario, SignedSpan, Span,
+    SpanRange, Stopwatch, nearest,
 };
 use serde::{Deserialize, Serialize};
 
@@ -258,11 +258,12 @@ fn of_fault(scenario: &Scenario, fault: &Fault) -> Option<Assumption> {
             broken(is_hidden || !promise, Assumption::Memory)
         }
         // A client that meets the node for the first time afterwards believes the promise; one to
-        // which servers push nothing may not notice at all.
+        // which servers push nothing, or which may not use the canary, may not notice at all.
         FaultKind::Demote(_) | FaultKind::Flush(_) => {
             let promised = scenario.lock.restart_guard != RestartGuard::Quarantine;
             let is_unheard = scenario.clients.iter().any(|client| client.deaf);
-            broken(promised || is_unheard, Assumption::Memory)
+            let is_unread = scenario.cluster.rights().any(|rights| rights != Rights::All);
+            broken(promised || is_unheard || is_unread, Assumption::Memory)
         }
         FaultKind::Attach(_)
         | FaultKind::Delay(_)

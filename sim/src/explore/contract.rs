@@ -3,7 +3,7 @@
 use core::fmt;
 
 use lock_judge::oracle::{Blame, Judgement, Violation};
-use lock_judge::scenario::{Checks, OURS, Property, Quantity, Scenario};
+use lock_judge::scenario::{Checks, OURS, Property, Quantity, Rights, Scenario};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Outcome;
@@ -109,11 +109,13 @@ pub fn findings(scenario: &Scenario, engine: Engine, outcome: &Outcome) -> Vec<F
     // Of a list with two names of one node, some votes never come, so attempts are split for ever.
     let can_win = || !Assumptions::broken_by(scenario).has(Assumption::Membership);
     let is_ours = || scenario.clients.iter().all(|client| client.subject == OURS);
-    // What finds no room is tried again.
+    // What finds no room is tried again, and so is a node that may only be busy.
     let has_room = scenario.lock.window.is_none();
+    let asks_again = scenario.cluster.rights().any(|it| it == Rights::NoInfo);
     let exceeds = |&(quantity, most): &(Quantity, u64)| {
         let is_exceeded = outcome.measured.of(quantity).is_some_and(|value| value > most);
-        is_exceeded && has_room && can_win() && is_ours()
+        let is_due = asks_again && quantity == Quantity::AttemptsInVain;
+        is_exceeded && !is_due && has_room && can_win() && is_ours()
     };
     let exceeded = LIMITS.into_iter().filter(exceeds);
     findings.extend(exceeded.map(|(quantity, most)| Finding::Exceeded { quantity, most }));

@@ -93,6 +93,7 @@ pub fn plan(frame: &Frame, seed: u64, number: u64) -> Scenario {
     sketch.versions();
     if frame.engine == Engine::Event {
         sketch.keepers();
+        sketch.rights();
     }
     sketch.plan
 }
@@ -196,7 +197,7 @@ mod tests {
 
     use super::super::limits;
     use super::*;
-    use lock_judge::scenario::{At, Client, FaultKind, RESOURCES_MAX, Step, complaints};
+    use lock_judge::scenario::{At, Client, FaultKind, RESOURCES_MAX, Rights, Step, complaints};
 
     fn frames() -> Vec<Frame> {
         let mut frames = vec![Frame::default()];
@@ -252,6 +253,8 @@ mod tests {
         assert!(has(|it| it.faults.iter().any(|fault| !fault.chance.is_certain())));
         assert!(has(|it| it.clients.iter().any(|client| client.copy_of.is_some())));
         assert!(has(|it| !it.cluster.aliases.is_empty()));
+        assert!(has(|it| it.cluster.rights == Rights::NoInfo));
+        assert!(has(|it| it.cluster.node.values().any(|node| node.rights.is_some())));
         assert!(has(|it| it.clients.iter().any(|client| client.task_of.is_some())));
         assert!(has(|it| it.faults.iter().any(|fault| match &fault.at {
             At::Point(point) => point.client == "t1",

@@ -46,6 +46,12 @@ pub(crate) fn introduce(
     Ok((introduction, canary))
 }
 
+/// Returns the replication history of `master` if it continues another one's.
+pub(crate) fn succession(master: &Master) -> Option<Digest> {
+    let (history_id, is_promoted) = master.history();
+    is_promoted.then(|| Digest::of(hex(&history_id).as_bytes()))
+}
+
 fn canary(
     master: &mut Master,
     introduction: &Introduction,

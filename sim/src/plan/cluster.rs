@@ -2,7 +2,7 @@
 
 use lock_judge::history::{HostId, Id, NodeId};
 use lock_judge::ids::{IdVec, ServerId, StrikeId};
-use lock_judge::scenario::{Client, Scenario};
+use lock_judge::scenario::{Client, Rights, Scenario};
 use redis_sim::{Persistence, Storage};
 
 use super::strike::{FaultEffect, PlannedFault};
@@ -21,6 +21,7 @@ pub(crate) struct PlannedServer {
     /// True for a replica that does not follow its node from the beginning.
     pub(crate) is_new: bool,
     pub(crate) host: HostId,
+    pub(crate) rights: Rights,
 }
 
 impl PlannedServer {
@@ -52,9 +53,11 @@ pub(super) fn planned_servers(
         let server = ServerId::at(index);
         if service && server == ServerId(0) {
             let storage = Storage::from(Persistence::Always);
-            return PlannedServer { storage, ideal: true, node, is_new: false, host };
+            let rights = Rights::All;
+            return PlannedServer { storage, ideal: true, node, is_new: false, host, rights };
         }
-        let of_node = cluster.node.get(&cluster.nodes[node.index()]);
+        let name_of_node = &cluster.nodes[node.index()];
+        let of_node = cluster.node.get(name_of_node);
         let own = cluster.node.get(name).or(of_node).and_then(|node| node.persistence);
         let stalls = |fault: &PlannedFault| fault.effect == FaultEffect::DiskStall { server };
         let storage = Storage {
@@ -64,7 +67,8 @@ pub(super) fn planned_servers(
         };
         let attaches = FaultEffect::Attach { replica: server };
         let is_new = faults.values().any(|fault| fault.effect == attaches);
-        PlannedServer { storage, ideal: false, node, is_new, host }
+        let rights = cluster.rights_on(name, name_of_node);
+        PlannedServer { storage, ideal: false, node, is_new, host, rights }
     });
     planned.collect()
 }

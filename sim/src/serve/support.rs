@@ -1,7 +1,7 @@
 //! The subset of scenarios that `serve` supports, and the errors for the rest.
 
 use lock_judge::history::{HostId, HostIds};
-use lock_judge::scenario::{ActiveExpiry, AttemptStep, Message};
+use lock_judge::scenario::{ActiveExpiry, AttemptStep, Message, Rights};
 
 use super::points;
 use crate::engine::Unsupported;
@@ -26,6 +26,9 @@ pub(super) fn check(plan: &Plan, owns_workers: bool) -> Result<(), Unsupported> 
     }
     if plan.scenario.clients.iter().any(|client| client.deaf) {
         return Err(unsupported("`deaf = true` of a client"));
+    }
+    if plan.servers.values().any(|server| server.rights != Rights::All) {
+        return Err(unsupported("`rights`: give the worker's user its rights"));
     }
     if !plan.scenario.lock.further_resources.is_empty() {
         return Err(unsupported("`lock.further-resources`"));

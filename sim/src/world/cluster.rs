@@ -140,13 +140,6 @@ impl Cluster {
         }
     }
 
-    /// Returns true if a client that starts warm has an open connection to `server`: clients leave
-    /// a server that is a replica.
-    pub(crate) fn is_open_at_start(&self, server: ServerId) -> bool {
-        let redis = &self[server].redis;
-        redis.is_running() && !redis.is_replica()
-    }
-
     /// Resets to the beginning of a run with this number of clients, except for the servers.
     pub(super) fn reset(&mut self, clients: usize) {
         let first = PerNode::from_fn(NodeId::first_server);

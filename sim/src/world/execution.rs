@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use lock_judge::history::{Answer, EventKind, KeyEnd, NodeId, OpKind, Writer};
 use lock_judge::ids::{ConnectionId, ResourceId, ServerId};
+use lock_judge::scenario::Rights;
 use redis_sim::{
     self, Change, Command, Entry, Executed, ExpireCondition, KeyCommand, SetCondition, SetExpiry,
 };
@@ -14,7 +15,7 @@ use super::cluster::Role;
 use super::key_events::key_ended;
 use crate::keys::{tag_of, writer_of};
 use crate::native;
-use crate::plan::steps;
+use crate::plan::{PlannedServer, steps};
 use crate::subject::{CommandKind, Reply, ReplyValue, Request};
 
 impl World {
@@ -40,19 +41,32 @@ impl World {
         self.end_turn(server);
     }
 
-    /// Returns the introduction of a server, with its canary; `None` if the server's memory is full
-    /// and its canary has to be written.
+    /// Returns the introduction of a server, with its canary if the clients may use that; `None` if they
+    /// may not call `INFO`, or if the server's memory is full and its canary has to be written.
     pub(crate) fn introduction(&mut self, server: ServerId) -> Option<Introduction> {
         // Whole milliseconds, so that a fleet begins every run at the same age.
         let wall_us = self.wall_ms(server) * 1_000;
-        let node = self.plan.servers[server].node;
-        let (said, canary) = self.cluster.introduction(server, node, wall_us)?;
+        let PlannedServer { node, rights, .. } = self.plan.servers[server];
+        let (said, canary) = match rights {
+            Rights::All => self.cluster.introduction(server, node, wall_us)?,
+            Rights::NoCanary => (self.cluster[server].redis.introduction(wall_us / 1_000), None),
+            Rights::NoInfo => return None,
+        };
         Some(Introduction {
             run_id: RunId(said.run_id),
             uptime: Duration::from_secs(u64::try_from(said.uptime_s).unwrap_or(0)),
             is_master: said.is_master,
+            succession: native::succession(&self.cluster[server].redis),
             canary,
         })
+    }
+
+    /// Returns true if a client that starts warm has an open connection to `server`: one that has
+    /// introduced itself, and not as a replica.
+    pub(crate) fn is_open_at_start(&self, server: ServerId) -> bool {
+        let redis = &self.cluster[server].redis;
+        let introduces_itself = self.plan.servers[server].rights != Rights::NoInfo;
+        redis.is_running() && !redis.is_replica() && introduces_itself
     }
 
     /// Executes a request and answers it, or postpones it.

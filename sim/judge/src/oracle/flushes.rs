@@ -2,12 +2,13 @@
 //!
 //! A client that knew the node before must notice, whatever the restart guard says: its connection is
 //! pushed the loss in front of every later answer, and the canary is another one, or cannot be set
-//! because the memory is full.
+//! because the memory is full. Without the right to use the canary, it does not notice what was lost
+//! between two connections.
 
 use super::setting::Setting;
 use crate::history::{ClientId, NodeId, NodeIds};
 use crate::ids::{ClientIds, PerNode};
-use crate::scenario::Scenario;
+use crate::scenario::{Rights, Scenario};
 
 /// The last flush of each node, and who knew the node then.
 #[derive(Debug)]
@@ -28,7 +29,11 @@ pub(super) struct Flushes {
 
 impl Flushes {
     pub(super) fn new(scenario: &Scenario, setting: &Setting) -> Self {
-        let all = if setting.steady { setting.node_ids().collect() } else { NodeIds::EMPTY };
+        let shows = |node: &NodeId| {
+            let name = scenario.host_name(node.first_host());
+            setting.steady && scenario.cluster.rights_on(name, name) == Rights::All
+        };
+        let all: NodeIds = setting.node_ids().filter(shows).collect();
         Self {
             open: all - setting.silent,
             quarantine_ns: scenario.fleet_max_ttl().0,

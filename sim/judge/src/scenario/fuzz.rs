@@ -45,12 +45,13 @@ const VALUES: [&str; 29] = [
 ];
 
 /// Paths that exist, nearly exist, or lead through something that is not a table.
-const PATHS: [&str; 33] = [
+const PATHS: [&str; 34] = [
     "lock.ttl",
     "lock.drift.share-ppm",
     "lock",
     "cluster.nodes",
     "cluster.node.A.persistence",
+    "cluster.rights",
     "cluster.clocks.C.offset",
     "cluster.clocks.C.rate-ppm",
     "cluster.links",

@@ -11,7 +11,7 @@ pub use at::{At, AttemptPoint, AttemptStep, WhichAttempt};
 pub use client::{Acquire, Client, Connections, Enter, Extend, Hold, Nothing, Repeat, Step, Write};
 pub use cluster::{
     ActiveExpiry, ClockSpec, Cluster, Disk, LinkSpec, Network, NodeSpec, Persistence, Replica,
-    Server, Start,
+    Rights, Server, Start,
 };
 pub use fault::{
     Cause, ClockBy, ClockRate, Delay, Demotion, Descriptor, Ends, Failover, Family, Fault,

@@ -13,7 +13,7 @@ impl Process {
         let Profile { nodes, lanes, .. } = self.subject.profile();
         for node in NodeId::first(nodes) {
             let server = world.cluster.known(self.client, self.member(node));
-            if !world.cluster.is_open_at_start(server) {
+            if !world.is_open_at_start(server) {
                 continue;
             }
             for lane in 0..lanes {

@@ -180,7 +180,7 @@ impl Process {
             Subject::Redlock(it) => {
                 let introductions = PerNode::from_fn(|node| {
                     let server = world.cluster.known(self.client, *self.members.get(node)?);
-                    let is_open = world.cluster.is_open_at_start(server);
+                    let is_open = world.is_open_at_start(server);
                     is_open.then(|| world.introduction(server))?
                 });
                 it.reset(now, Some(&introductions));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lock_judge::scenario::{AttemptStep, Span};
+use lock_judge::scenario::{AttemptStep, Rights, Span};
 use redlock_client::environment::TokioEnvironment;
 
 use super::ENGINE;
@@ -31,6 +31,9 @@ pub(super) fn check(plan: &Plan) -> Result<(), Unsupported> {
     // The client's reports do not name the acquisition that an attempt is for.
     if clients().any(|(_, client)| client.task_of.is_some()) {
         return Err(unsupported(String::from("`task-of` of a client")));
+    }
+    if plan.servers.values().any(|server| server.rights != Rights::All) {
+        return Err(unsupported(String::from("`rights`")));
     }
     if !scenario.lock.further_resources.is_empty() {
         return Err(unsupported(String::from("`lock.further-resources`")));

@@ -3,8 +3,8 @@
 use core::num::NonZeroU16;
 
 use lock_judge::scenario::{
-    ActiveExpiry, Checks, ClockSpec, Disk, LinkSpec, NodeSpec, Persistence, Replica, RestartGuard,
-    Retry, Server, SignedSpan, Span, SpanRange, Start,
+    ActiveExpiry, Checks, ClockSpec, Disk, Fault, FaultKind, LinkSpec, NodeSpec, Persistence,
+    Replica, RestartGuard, Retry, Rights, Server, SignedSpan, Span, SpanRange, Start,
 };
 
 use super::Sketch;
@@ -13,6 +13,8 @@ use crate::explore::limits;
 
 /// Share of the plans whose clients may have few commands on a connection.
 const WINDOW_PERCENT: u64 = 15;
+/// Share of the plans in which the clients' user lacks rights.
+const RIGHTS_PERCENT: u64 = 8;
 /// Share of the plans in which the protected resource compares versions.
 const VERSIONS_PERCENT: u64 = 10;
 
@@ -106,6 +108,25 @@ impl Sketch {
         }
     }
 
+    /// Withholds rights from the clients' user in some plans: on all servers, or on one node. Drawn last:
+    /// plans without it are as they would be if users had all rights.
+    pub(super) fn rights(&mut self) {
+        if !self.is_ours || !self.dice.percent(RIGHTS_PERCENT) {
+            return;
+        }
+        let rights = self.dice.pick(&[Rights::NoCanary, Rights::NoInfo]);
+        let loses_keys = |it: &Fault| matches!(it.kind, FaultKind::Demote(_) | FaultKind::Flush(_));
+        if self.plan.faults.iter().any(loses_keys) && !self.may_break(Assumption::Memory) {
+            return;
+        }
+        if self.dice.percent(50) {
+            self.plan.cluster.rights = rights;
+        } else {
+            let node = self.dice.pick(&self.names_of_nodes());
+            self.plan.cluster.node.entry(node).or_default().rights = Some(rights);
+        }
+    }
+
     fn delays(&mut self) {
         let usual = self.delay();
         self.plan.cluster.network.delay = usual;
@@ -133,7 +154,9 @@ impl Sketch {
             for name in &cluster.nodes {
                 if dice.percent(10) {
                     let persistence = Some(dice.pick(&PERSISTENCE));
-                    cluster.node.insert(name.clone(), NodeSpec { persistence });
+                    cluster
+                        .node
+                        .insert(name.clone(), NodeSpec { persistence, ..NodeSpec::default() });
                 }
             }
         }

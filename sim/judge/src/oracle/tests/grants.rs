@@ -5,7 +5,7 @@ use super::tale::{C1, C1_AGAIN, C2, MS, Tale, host, node};
 use crate::history::{Answer, AttemptId, ClockKind, EventKind, FaultId, KeyEnd, OpKind, Writer};
 use crate::oracle::{Judgement, Oracle};
 use crate::scenario::Property::SoundGrant;
-use crate::scenario::{RestartGuard, Span};
+use crate::scenario::{RestartGuard, Rights, Span};
 
 #[test]
 fn an_extension_that_shortens_its_lease_is_unsound() {
@@ -199,6 +199,12 @@ fn a_client_must_notice_a_flush_of_a_node_that_it_knew() {
         it.with_fault("memory-full = { host = 'A' }");
     };
     assert!(votes_after_a_flush(true, 101, full).is_violated(), "it cannot set its canary");
+    let unread = |it: &mut Tale| it.scenario.cluster.rights = Rights::NoCanary;
+    assert_eq!(
+        votes_after_a_flush(true, 101, unread),
+        Judgement::Holds,
+        "it may be away meanwhile"
+    );
     let deaf = |it: &mut Tale| it.scenario.clients[0].deaf = true;
     assert_eq!(votes_after_a_flush(true, 101, deaf), Judgement::Holds, "nothing is pushed");
 }

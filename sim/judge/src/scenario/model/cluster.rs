@@ -29,6 +29,9 @@ pub struct Cluster {
     /// When a master deletes expired keys that no client accesses.
     #[serde(skip_serializing_if = "ActiveExpiry::is_default")]
     pub active_expiry: ActiveExpiry,
+    /// What the clients' user may learn from the masters.
+    #[serde(skip_serializing_if = "Rights::is_default")]
+    pub rights: Rights,
     /// Behaviour of the disks under the masters.
     pub disk: Disk,
     /// Replicas; each is a host of its own.
@@ -54,6 +57,7 @@ impl Default for Cluster {
             server: Server::default(),
             persistence: Persistence::None,
             active_expiry: ActiveExpiry::default(),
+            rights: Rights::default(),
             disk: Disk::default(),
             replicas: Vec::new(),
             node: BTreeMap::new(),
@@ -61,6 +65,21 @@ impl Default for Cluster {
             uptime: Span(30 * 24 * 60 * 60 * 1_000_000_000),
             connections: Start::Warm,
         }
+    }
+}
+
+impl Cluster {
+    /// Returns what the clients' user may learn from the master or replica `server` of `node`. A replica
+    /// is like its master unless it has settings of its own.
+    #[must_use]
+    pub fn rights_on(&self, server: &str, node: &str) -> Rights {
+        let own = |name: &str| self.node.get(name).and_then(|it| it.rights);
+        own(server).or_else(|| own(node)).unwrap_or(self.rights)
+    }
+
+    /// Returns the rights that the clients' user has on any server.
+    pub fn rights(&self) -> impl Iterator<Item = Rights> {
+        self.node.values().filter_map(|it| it.rights).chain([self.rights])
     }
 }
 
@@ -175,6 +194,26 @@ impl ActiveExpiry {
     }
 }
 
+/// What the clients' user may learn from a master.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Rights {
+    /// Its process and its data set, by `INFO` and a canary.
+    #[default]
+    All,
+    /// Its process, by `INFO`, but not its data set: the user may not use the canary's key.
+    NoCanary,
+    /// Neither: the user may not call `INFO`.
+    NoInfo,
+}
+
+impl Rights {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// Behaviour of the disks under the masters.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -222,6 +261,9 @@ pub struct NodeSpec {
     /// Data that this server keeps across a restart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub persistence: Option<Persistence>,
+    /// What the clients' user may learn from this server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rights: Option<Rights>,
 }
 
 /// The clocks of a host.

@@ -156,6 +156,7 @@ impl Production {
             run_id: RunId([incarnation; 20]),
             uptime: Duration::from_secs(1_000_000),
             is_master: true,
+            succession: None,
             canary: None,
         };
         self.machine.handle_reply(place, epoch, Reply::Introduction(introduction), instant(now));

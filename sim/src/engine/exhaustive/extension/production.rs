@@ -142,6 +142,7 @@ impl Production {
                         run_id: RunId([0; 20]),
                         uptime: Duration::from_secs(1_000_000),
                         is_master: true,
+                        succession: None,
                         canary: None,
                     };
                     let reply = Reply::Introduction(introduction);
