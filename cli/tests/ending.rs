@@ -118,11 +118,15 @@ fn signals_are_passed_on() {
         [("TERM", 143), ("INT", 130), ("HUP", 129), ("ALRM", 142), ("XCPU", 152), ("USR1", 138)]
     {
         let script = "trap 'exit 9' USR1; echo ready; sleep 1000 & wait";
-        let mut call = Call::start(fleet.run("", script));
+        let mut command = fleet.run("", script);
+        command.stderr(Stdio::piped());
+        let mut call = Call::start(command);
         assert_eq!(call.line(), "ready");
         call.signal(&format!("-{signal}"));
         let code = if signal == "USR1" { 9 } else { code };
         assert_eq!(call.end(), (Some(code), String::new()), "{signal}");
+        let may_end_it = signal != "USR1";
+        assert!(!may_end_it || call.errors().is_empty(), "the command has left nothing behind");
         fleet.empties();
     }
 }

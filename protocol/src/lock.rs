@@ -235,7 +235,7 @@ impl Lock {
         }
         if is_of_round {
             let happened = self.handle_extension(node, outcome, now);
-            self.count_young_soon(now);
+            self.count_all_soon(now);
             return happened;
         }
         if !is_set {
@@ -266,7 +266,7 @@ impl Lock {
         if self.votes[node.get()] == Vote::Refused {
             self.set_again_soon(now);
         }
-        self.count_young_soon(now);
+        self.count_all_soon(now);
         self.look_for_loss()
     }
 
@@ -321,7 +321,7 @@ impl Lock {
         if let Some(node) = self.to_extend.pop() {
             let plain = self.extension.is_plain();
             let op = Op::Extend { resource, token, ttl: self.extension.ttl(), plain };
-            let id = self.command(self.extend_serial(node));
+            let id = self.command(self.extension.extend_serial(node));
             let write_before = Some(self.deadline);
             return Some(Send { node, id, op, after: None, write_before, key_ttl });
         }

@@ -78,6 +78,8 @@ pub(super) struct Supervisor<'a> {
     limit: Instant,
     terminal: Option<Terminal>,
     phase: Phase,
+    /// The group was sent a signal that may end it.
+    has_signalled: bool,
     status: Option<Exit>,
     cause: Option<Cause>,
 }
@@ -93,8 +95,9 @@ impl<'a> Supervisor<'a> {
         limit: Instant,
     ) -> Self {
         let terminal = Terminal::lend_to(group.id());
-        let (phase, status, cause) = (Phase::Running, None, None);
-        Self { group, lease, signals, grace, limit, terminal, phase, status, cause }
+        let (phase, has_signalled) = (Phase::Running, false);
+        let (status, cause) = (None, None);
+        Self { group, lease, signals, grace, limit, terminal, phase, has_signalled, status, cause }
     }
 
     /// Waits until no process of the group is left.
@@ -134,8 +137,13 @@ impl<'a> Supervisor<'a> {
                     self.status = Some(status);
                     self.terminal = None;
                     if matches!(self.phase, Phase::Running) && self.group.is_alive() {
+                        // After a signal to the group, they may just be ending.
+                        if !self.has_signalled {
+                            say(format_args!(
+                                "the command has left processes behind: they are ended"
+                            ));
+                        }
                         self.terminate();
-                        say(format_args!("the command has left processes behind: they are ended"));
                     }
                 }
                 Change::Stopped(signal) => self.stopped(signal).await,
@@ -210,10 +218,11 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    fn forward(&self, signal: Signal) {
+    fn forward(&mut self, signal: Signal) {
         self.group.signal(signal);
         // A stopped process takes no signal that ends it until it goes on.
         if ![Signal::USR1, Signal::USR2].contains(&signal) {
+            self.has_signalled = true;
             self.group.signal(Signal::CONT);
         }
     }

@@ -102,7 +102,7 @@ impl Extension {
         self.lacked.remove(node);
     }
 
-    fn extend_serial(&self, node: NodeIndex) -> u32 {
+    pub(super) fn extend_serial(&self, node: NodeIndex) -> u32 {
         self.first + node.get() as u32
     }
 
@@ -150,6 +150,12 @@ impl Lock {
     /// Returns true if a round is under way.
     pub(crate) fn is_extending(&self) -> bool {
         self.extension.round == Round::UnderWay
+    }
+
+    /// Returns true if `node` has not prolonged its key in the last round, if there was one: its key ends
+    /// before those of the others.
+    pub(super) fn has_missed_round(&self, node: NodeIndex) -> bool {
+        self.extension.round != Round::None && !self.extension.had.contains(node)
     }
 
     /// Begins a round for the caller. `now` is its T1: it is read before any command of the round
@@ -213,10 +219,6 @@ impl Lock {
     /// Returns true if `serial` names the latest round's command to `node`.
     pub(super) fn is_of_round(&self, node: NodeIndex, serial: u32) -> bool {
         self.extension.round != Round::None && serial == self.extension.extend_serial(node)
-    }
-
-    pub(super) fn extend_serial(&self, node: NodeIndex) -> u32 {
-        self.extension.extend_serial(node)
     }
 
     /// Handles the outcome of the latest round's command to `node`. An outcome that comes after the

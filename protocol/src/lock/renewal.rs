@@ -113,20 +113,22 @@ impl Lock {
         }
     }
 
-    /// Brings the next round forward if a key is young, so that it soon counts.
+    /// Brings the next round forward if a key is young, or was lost since its node confirmed the last
+    /// round, so that every key soon counts.
     ///
     /// The pause before such a round doubles while keys stay young or missing. So a node that loses its
     /// key again and again brings no more rounds than a failure does.
-    pub(super) fn count_young_soon(&mut self, now: BootInstant) {
-        if !self.young().is_empty() {
+    pub(super) fn count_all_soon(&mut self, now: BootInstant) {
+        let lost_since = self.granted().intersection(self.watching.lacks());
+        if !self.young().union(lost_since).is_empty() {
             self.renew_soon(now);
         }
     }
 
     /// Brings the next round forward if `node`, whose connection has opened, has not granted its vote,
-    /// or is known to lack the key: the round shows whether it has the key, and a missing key is set
-    /// again. Of any other node, a read shows it. Returns true if the lease may have such a round;
-    /// those of `ahead` other leases come first.
+    /// is known to lack the key, or has missed the last round: the round shows whether it has the key,
+    /// prolongs one that would soon end, and a missing key is set again. Of any other node, a read shows
+    /// it. Returns true if the lease may have such a round; those of `ahead` other leases come first.
     pub(super) fn look_for_key_soon(
         &mut self,
         node: NodeIndex,
@@ -134,7 +136,8 @@ impl Lock {
         now: BootInstant,
     ) -> bool {
         self.take_turn(ahead, now);
-        if self.watching.lacks().contains(node) || !self.granted().contains(node) {
+        let lacks = self.watching.lacks().contains(node) || !self.granted().contains(node);
+        if lacks || self.has_missed_round(node) {
             self.renew_soon(self.renewal.turn);
         }
         self.renewal.next.is_some()

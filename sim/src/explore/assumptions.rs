@@ -239,7 +239,9 @@ fn of_fault(scenario: &Scenario, fault: &Fault) -> Option<Assumption> {
         // The replica is a server that the operator did not promise anything about.
         FaultKind::Failover(it) => {
             let promised = scenario.lock.restart_guard != RestartGuard::Quarantine;
-            broken(promised || it.told.is_some(), Assumption::Memory)
+            // A server that had no keys to begin with does not show that it took over.
+            let is_hidden = is_unread(scenario) && attaches(scenario, &it.to);
+            broken(promised || is_hidden || it.told.is_some(), Assumption::Memory)
         }
         FaultKind::Kill(it) | FaultKind::Power(it) | FaultKind::Shutdown(it) if strikes_a_node => {
             let is_hidden = it.behind_a_proxy || it.backup_of.is_some();
@@ -262,8 +264,7 @@ fn of_fault(scenario: &Scenario, fault: &Fault) -> Option<Assumption> {
         FaultKind::Demote(_) | FaultKind::Flush(_) => {
             let promised = scenario.lock.restart_guard != RestartGuard::Quarantine;
             let is_unheard = scenario.clients.iter().any(|client| client.deaf);
-            let is_unread = scenario.cluster.rights().any(|rights| rights != Rights::All);
-            broken(promised || is_unheard || is_unread, Assumption::Memory)
+            broken(promised || is_unheard || is_unread(scenario), Assumption::Memory)
         }
         FaultKind::Attach(_)
         | FaultKind::Delay(_)
@@ -287,6 +288,17 @@ fn is_too_far(scenario: &Scenario, host: &str, extra_ppm: i128) -> bool {
     let usual_ppm = scenario.cluster.clocks.get(host).map_or(0, |clock| clock.rate_ppm);
     (i128::from(usual_ppm) + extra_ppm).unsigned_abs()
         > u128::from(scenario.lock.drift.share_ppm / 2)
+}
+
+/// Returns true if the clients may not use the canary of some server.
+fn is_unread(scenario: &Scenario) -> bool {
+    scenario.cluster.rights().any(|rights| rights != Rights::All)
+}
+
+/// Returns true if the replica `name` follows its master only from some fault on.
+fn attaches(scenario: &Scenario, name: &str) -> bool {
+    let attaches = |it: &Fault| matches!(&it.kind, FaultKind::Attach(it) if it.host.0 == [name]);
+    scenario.faults.iter().any(attaches)
 }
 
 fn keeps_everything(scenario: &Scenario, host: &str) -> bool {

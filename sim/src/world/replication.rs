@@ -26,7 +26,9 @@ impl World {
             }
             self.cluster.assume_role(server);
             if role == Role::Replica && !planned.is_new {
-                self.cluster[master].redis.begin_backlog();
+                for server in [master, server] {
+                    self.cluster[server].redis.begin_backlog();
+                }
                 let number = self.dial_master(server, master);
                 let connection = self.network.connection_mut(number);
                 connection.state = ConnectionState::Open;

@@ -196,6 +196,30 @@ fn a_key_that_has_expired_on_a_stalled_node_is_soon_set_again() {
 }
 
 #[test]
+fn a_key_that_is_lost_while_its_round_is_under_way_is_soon_set_again() {
+    let (mut world, lock) = watched();
+    world.extend(lock).expect("begun");
+    world.answer(2);
+    world.change(2, None);
+    while !world.nodes[2].inbox.is_empty() {
+        world.answer(2);
+    }
+    world.answer_all();
+    soon_has_it_again((world, lock));
+}
+
+#[test]
+fn a_key_that_missed_rounds_is_soon_prolonged() {
+    let (mut world, _) = watched();
+    world.close(2);
+    live_among(&mut world, ms(4_000), &[0, 1]);
+    world.accept(2);
+    world.nodes[2].written.clear();
+    live(&mut world, ms(100));
+    assert!(world.nodes[2].written.contains(&World::prolong(1)), "{:?}", world.nodes[2].written);
+}
+
+#[test]
 fn a_key_that_is_reported_as_gone_is_soon_set_again() {
     let (mut world, lock) = watched();
     world.change(2, None);

@@ -7,7 +7,7 @@ use super::key_losses::{
 };
 use super::leases::Attempt;
 use super::setting::SLACK_NS;
-use crate::history::{AttemptId, NodeId};
+use crate::history::{AttemptId, KeyEnd, NodeId};
 use crate::ids::PerNode;
 
 /// Longest pause before a round that sets keys again, as a fraction of the TTL.
@@ -49,14 +49,29 @@ pub(super) fn missing_since_ns(
         Some(key) => (key.answered_ns, attempt.ttl_ns / 100 * PERIOD_PERCENT),
         None => (0, attempt.ttl_ns / PAUSE),
     };
-    let since_ns = lacks_since_ns(facts, id, node)
-        .max(facts.keys.free_since_ns(node))
+    let since_ns = could_have_since_ns(facts, id, node)
         .max(confirms_since_ns(facts, id, attempt))
         .max(failed_ns);
     let round_ns = pause_ns + facts.setting.node_timeout_ns + SLACK_NS;
     let bound_ns = facts.setting.notice_ns.saturating_add(round_ns);
     (!may_be_late && since_ns != NEVER && has_had(facts, (id, attempt), since_ns, bound_ns))
         .then_some(since_ns)
+}
+
+/// Returns since when `node` has lacked the key of `id`, and the client could have set it or kept it there;
+/// [`NEVER`] if the node has it, or another key, or cannot be asked. A key that has lived for its TTL lacks
+/// an extension that the node could have executed before.
+fn could_have_since_ns(facts: &Facts, id: AttemptId, node: NodeId) -> u64 {
+    let free_ns = facts.keys.free_since_ns(node);
+    let has_expired = facts.leases.key(id, node).is_some_and(|key| {
+        let is_last = key.gone_ns == free_ns && matches!(key.end, Some((KeyEnd::Expired, _)));
+        is_last && key.has_lived(key.gone_ns)
+    });
+    match lacks_since_ns(facts, id, node) {
+        NEVER => NEVER,
+        _ if has_expired => answers_since_ns(facts, id.client, node),
+        lacks_ns => lacks_ns.max(free_ns),
+    }
 }
 
 /// Returns true if the client is to keep the lease of `id` alive for two TTLs or more from now.

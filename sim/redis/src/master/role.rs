@@ -3,7 +3,7 @@
 use super::Master;
 
 impl Master {
-    /// Records that the server has a replica.
+    /// Records that the server has a replica, or is one.
     pub fn begin_backlog(&mut self) {
         self.has_backlog = true;
     }

@@ -3,12 +3,12 @@
 use core::num::NonZeroU16;
 
 use lock_judge::scenario::{
-    ActiveExpiry, Checks, ClockSpec, Disk, Fault, FaultKind, LinkSpec, NodeSpec, Persistence,
-    Replica, RestartGuard, Retry, Rights, Server, SignedSpan, Span, SpanRange, Start,
+    ActiveExpiry, Checks, ClockSpec, Disk, LinkSpec, NodeSpec, Persistence, Replica, RestartGuard,
+    Retry, Rights, Server, SignedSpan, Span, SpanRange, Start,
 };
 
 use super::Sketch;
-use crate::explore::assumptions::Assumption;
+use crate::explore::assumptions::{Assumption, Assumptions};
 use crate::explore::limits;
 
 /// Share of the plans whose clients may have few commands on a connection.
@@ -115,15 +115,16 @@ impl Sketch {
             return;
         }
         let rights = self.dice.pick(&[Rights::NoCanary, Rights::NoInfo]);
-        let loses_keys = |it: &Fault| matches!(it.kind, FaultKind::Demote(_) | FaultKind::Flush(_));
-        if self.plan.faults.iter().any(loses_keys) && !self.may_break(Assumption::Memory) {
-            return;
-        }
+        let before = self.plan.cluster.clone();
         if self.dice.percent(50) {
             self.plan.cluster.rights = rights;
         } else {
             let node = self.dice.pick(&self.names_of_nodes());
             self.plan.cluster.node.entry(node).or_default().rights = Some(rights);
+        }
+        // Without them, clients may not notice what some faults do.
+        if !Assumptions::broken_by(&self.plan).is_within(self.broken) {
+            self.plan.cluster = before;
         }
     }
 

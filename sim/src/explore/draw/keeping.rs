@@ -64,7 +64,7 @@ impl Sketch {
             if self.dice.percent(70) {
                 node = self.dice.pick(&nodes);
             }
-            let length = SpanRange::exactly(self.dice.length(Span::from_ms(1), self.ttls(20)));
+            let length = SpanRange::exactly(self.dice.length(Span::from_ms(1), self.ttls(70)));
             let kind = self.strike(client, node.clone());
             let lasts = Some(length).filter(|_| kind.descriptor().ends != Ends::Never);
             self.once(
@@ -88,7 +88,7 @@ impl Sketch {
         match self.dice.below(10) {
             0..3 if self.may_flush() => FaultKind::Flush(Flush { host, database: None }),
             3..6 if may_restart => {
-                let after = self.dice.length(Span(10_000), self.ttls(15));
+                let after = self.dice.length(Span(10_000), self.ttls(70));
                 let restart_after = Some(SpanRange::exactly(after));
                 let death = Restarting { host, restart_after, ..NO_RESTART };
                 let kinds = [FaultKind::Kill, FaultKind::Power, FaultKind::Shutdown];

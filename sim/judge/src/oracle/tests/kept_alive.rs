@@ -140,3 +140,20 @@ fn a_key_that_soon_counts_does_not_confirm_before() {
     assert_eq!(set_again_at(bound_ms), Judgement::Holds);
     assert!(set_again_at(bound_ms + 1).is_violated());
 }
+
+#[test]
+fn a_key_is_extended_before_it_expires_on_a_node_that_is_back() {
+    let judged = |back_ms| {
+        let mut tale = kept();
+        tale.at(2_000).tell(EventKind::NodeStalled { node: node('A') });
+        for ms in [3_000, 6_000, 9_000] {
+            if ms < back_ms {
+                tale.at(ms).extends(C1, "BCDE");
+            }
+        }
+        tale.at(back_ms).tell(EventKind::NodeUnstalled { node: node('A') });
+        tale.at(10_010).expires(C1, "A").at(10_200).releases(C1).finds(SoundLoss)
+    };
+    assert!(judged(5_000).is_violated());
+    assert!(!judged(9_500).is_violated(), "it has not had the time");
+}
