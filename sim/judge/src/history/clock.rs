@@ -26,11 +26,18 @@ impl Segment {
     #[must_use]
     pub fn local_at(&self, true_ns: u64) -> u64 {
         let elapsed = true_ns.checked_sub(self.true_ns).expect("asked before the segment begins");
-        if self.rate_ppb == 0 {
-            return self.local_ns + elapsed;
-        }
-        let scaled = i128::from(elapsed) * (BILLION + i128::from(self.rate_ppb)) / BILLION;
-        self.local_ns + u64::try_from(scaled).expect("a clock runs forward")
+        self.local_ns + u64::try_from(self.advance_ns(elapsed)).expect("a clock runs forward")
+    }
+
+    /// Returns by how much the clock advances in `span_ns` of true time, rounded towards zero.
+    #[must_use]
+    pub fn advance_ns(&self, span_ns: u64) -> i128 {
+        // A division of 128 bits is slow, and most clocks are right.
+        if self.rate_ppb == 0 { i128::from(span_ns) } else { self.scaled(span_ns) }
+    }
+
+    fn scaled(&self, span_ns: u64) -> i128 {
+        i128::from(span_ns) * (BILLION + i128::from(self.rate_ppb)) / BILLION
     }
 
     /// Returns the first true instant at which the clock reads at least `local_ns`, assuming that

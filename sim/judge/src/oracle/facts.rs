@@ -214,10 +214,8 @@ impl Facts {
 
     /// Converts a duration in true time to the client's clock, at the clock's current rate.
     pub(super) fn by_clock_of(&self, client: ClientId, span_ns: u64) -> u64 {
-        let host = self.setting.client_host(client);
-        let rate_ppb = self.clocks.segment(host, ClockKind::Boot).rate_ppb;
-        let scaled = i128::from(span_ns) * (1_000_000_000 + i128::from(rate_ppb)) / 1_000_000_000;
-        u64::try_from(scaled.max(0)).unwrap_or(u64::MAX)
+        let clock = self.clocks.segment(self.setting.client_host(client), ClockKind::Boot);
+        u64::try_from(clock.advance_ns(span_ns).max(0)).unwrap_or(u64::MAX)
     }
 
     /// Returns true if two attempts with one token had begun at `at_ns`. Copies draw the same tokens in
