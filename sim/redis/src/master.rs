@@ -285,11 +285,15 @@ impl Master {
 
     /// Records the current state of `key` on disk, in the replication stream and for WATCH and
     /// tracking.
+    #[inline]
     fn note(&mut self, database: u8, key: &[u8]) {
         self.tracked.note(key, &mut self.pushes);
-        if !self.disk.records() && !self.stream.records() && self.watched.is_empty() {
-            return;
+        if self.disk.records() || self.stream.records() || !self.watched.is_empty() {
+            self.note_entry(database, key);
         }
+    }
+
+    fn note_entry(&mut self, database: u8, key: &[u8]) {
         let entry = self.databases.get(database).and_then(|keyspace| keyspace.stored(key));
         self.disk.record(database, key, entry);
         self.stream.record(database, key, entry);

@@ -151,10 +151,14 @@ impl Tracked {
 
     /// Pushes the change of `key`, in whatever database, to each connection that read it, and
     /// removes the registrations. Costs nothing while the table is empty.
+    #[inline]
     pub(super) fn note(&mut self, key: &[u8], pushes: &mut Pushes) {
-        if self.readers.is_empty() {
-            return;
+        if !self.readers.is_empty() {
+            self.tell_readers(key, pushes);
         }
+    }
+
+    fn tell_readers(&mut self, key: &[u8], pushes: &mut Pushes) {
         for connection in self.readers.remove(key).into_iter().flatten() {
             let Some(listener) = self.listeners.get(&connection) else { continue };
             if !(listener.noloop && self.current == Some(connection)) {

@@ -74,9 +74,9 @@ impl Phase {
             Self::Probe { .. } => Some(self),
             Self::Drain { .. } => {
                 let is_quiet = run.with_world(|world| {
-                    let waiting = world.recorder.oracle().must_last_until_ns();
-                    waiting.is_none_or(|until_ns| until_ns <= world.now_ns())
-                        && !world.agenda.awaits_arrivals()
+                    let until_ns = || world.recorder.oracle().must_last_until_ns();
+                    !world.agenda.awaits_arrivals()
+                        && until_ns().is_none_or(|until_ns| until_ns <= world.now_ns())
                 });
                 (!is_quiet || run.has_timers()).then_some(self)
             }

@@ -20,7 +20,15 @@ impl World {
 
     /// Sends the messages that a server pushes without a request. A push travels like the reply to
     /// a handshake: histories do not record it.
+    #[inline]
     pub(super) fn push(&mut self, server: ServerId) {
+        if self.wire.is_some() {
+            self.push_bytes(server);
+        }
+    }
+
+    #[inline(never)]
+    fn push_bytes(&mut self, server: ServerId) {
         let Some(wire) = &mut self.wire else { return };
         let mut pushed = Vec::new();
         for (id, message) in self.cluster[server].redis.take_pushes() {

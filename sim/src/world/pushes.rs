@@ -26,15 +26,24 @@ impl World {
 
     /// Notifies every connection that is registered for the key of `resource` that it has changed,
     /// except the connection that changed it. All registrations for this key end.
+    #[inline]
     pub(super) fn tell_readers(
         &mut self,
         server: ServerId,
         resource: ResourceId,
         by: Option<ConnectionId>,
     ) {
-        if !self.cluster.tracking.has_readers() {
-            return;
+        if self.cluster.tracking.has_readers() {
+            self.tell_readers_of(server, resource, by);
         }
+    }
+
+    fn tell_readers_of(
+        &mut self,
+        server: ServerId,
+        resource: ResourceId,
+        by: Option<ConnectionId>,
+    ) {
         for number in self.cluster.tracking.take_readers(server, resource) {
             if by != Some(number) && self.hears(number) {
                 self.emit(number, server, Packet::Changed(resource));

@@ -130,25 +130,28 @@ impl Tidy {
         blamed
     }
 
+    #[inline]
     fn check(&mut self, facts: &Facts, node: NodeId) {
-        let due_ns = self.due_ns[node];
-        if due_ns < facts.now_ns && !self.found.is_final() {
-            let (first, to_ns) = (self.whose[node], facts.now_ns);
-            let mut blamed = self.forgetful(node);
-            let finished_ns = facts.leases.get(first).map_or(NEVER, |it| it.finished_ns);
-            let without_release = facts.mismatched(first.client, NodeIds::just(node), finished_ns);
-            without_release.iter().for_each(|cause| blamed.add(cause));
-            if outlives_its_ttl(facts, first, node, due_ns) {
-                blamed.add(Blame::Clock(facts.master(node)));
-            }
-            if release_expired_early(facts, first, node) {
-                blamed.add(Blame::Clock(facts.setting.client_host(first.client)));
-            }
-            let second = None;
-            let found =
-                Violation { from_ns: due_ns, to_ns, first, second, node: Some(node), blamed };
-            self.found.violated(found);
+        if self.due_ns[node] < facts.now_ns && !self.found.is_final() {
+            self.violated(facts, node);
         }
+    }
+
+    #[cold]
+    fn violated(&mut self, facts: &Facts, node: NodeId) {
+        let (first, from_ns, to_ns) = (self.whose[node], self.due_ns[node], facts.now_ns);
+        let mut blamed = self.forgetful(node);
+        let finished_ns = facts.leases.get(first).map_or(NEVER, |it| it.finished_ns);
+        let without_release = facts.mismatched(first.client, NodeIds::just(node), finished_ns);
+        without_release.iter().for_each(|cause| blamed.add(cause));
+        if outlives_its_ttl(facts, first, node, from_ns) {
+            blamed.add(Blame::Clock(facts.master(node)));
+        }
+        if release_expired_early(facts, first, node) {
+            blamed.add(Blame::Clock(facts.setting.client_host(first.client)));
+        }
+        let (second, node) = (None, Some(node));
+        self.found.violated(Violation { from_ns, to_ns, first, second, node, blamed });
     }
 }
 
