@@ -42,8 +42,8 @@ pub(super) struct Facts {
     /// Eligibility of each node's votes for each client.
     pub eligible: PerClient<PerNode<Eligible>>,
     told_eligibility: bool,
-    /// Last change of the rate of each client's clock at which round trips to each node exceeded the node
-    /// timeout by this clock alone; 0 if there was none.
+    /// Last change of each client's clock by which alone round trips to each node exceeded the node timeout;
+    /// 0 if there was none.
     timed_out_early_ns: PerClient<PerNode<u64>>,
 }
 
@@ -59,8 +59,7 @@ pub(super) struct Eligible {
     latest_ns: u64,
     /// Length of the quarantine on the client's clock.
     quarantine_ns: u64,
-    /// End of the quarantine in true time, by a clock that gains as much as the drift allows; 0 if
-    /// there is none.
+    /// Earliest end of the quarantine by a clock within the drift; 0 if there is none.
     pub earliest_ns: u64,
 }
 
@@ -323,8 +322,7 @@ impl Facts {
             let it = self.eligible[client][node];
             let is_cut_short = it.since_ns == it.latest_ns && it.latest_ns > 0;
             let is_due = it.quarantine_ns <= self.setting.progress_ns;
-            let ends_ns = clock.true_at(it.from_local_ns);
-            is_cut_short && is_due && ends_ns.is_some_and(|ends_ns| ends_ns > at_ns)
+            is_cut_short && is_due && clock.true_at(it.from_local_ns).is_some_and(|it| it > at_ns)
         })
     }
 
