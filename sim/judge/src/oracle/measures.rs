@@ -162,7 +162,10 @@ impl Measures {
             return;
         }
         self.effort.commands += 1;
-        self.polls.written(facts, client);
+        // Releases of earlier attempts say nothing about the present one.
+        if matches!(op, OpKind::Get | OpKind::GetSet | OpKind::Set) {
+            self.polls.written(facts, client);
+        }
         if matches!(op, OpKind::Look | OpKind::Read) {
             self.reads.written(facts, client, node);
         }

@@ -79,7 +79,7 @@ impl Polls {
         of.unwritten = true;
     }
 
-    /// Records a command of an attempt.
+    /// Records a command by which an attempt may set its key.
     pub(super) fn written(&mut self, facts: &Facts, client: ClientId) {
         if !self.asking.contains(client) || !mem::take(&mut self.of[client].unwritten) {
             return;

@@ -92,6 +92,18 @@ fn attempts_without_commands_or_of_the_probe_do_not_count() {
     assert_eq!(polls(&mut tale), Some(0));
 }
 
+#[test]
+fn a_release_is_no_command_of_the_next_attempt() {
+    let mut tale = Tale::new();
+    tale.begins(C2).sets(C2, "ABC");
+    for number in 1..20 {
+        let silent = AttemptId { number, ..C1 };
+        tale.at(u64::from(number) * 200).begins(silent).writes(C1, 'A', OpKind::Release);
+        tale.settles(silent, Settlement::TooFewNodes);
+    }
+    assert_eq!(tale.measured().of(Quantity::AttemptsInVain), Some(0));
+}
+
 /// Lets C1 wait for a lock that C2 holds on the nodes of `held`, and attempt every 250 ms for a second.
 /// The first failure is news.
 fn in_vain(tale: &mut Tale, held: &str) -> Option<u64> {
