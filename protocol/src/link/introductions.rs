@@ -185,12 +185,12 @@ impl Link {
                 self.state = State::Open;
             }
             _ => {
-                // One connection leads to one process, so the quarantine runs from the first
-                // refusal if the node has not reported lost keys.
                 let pause = match self.refused {
                     None => self.config.patience(),
                     Some((_, pause)) => (pause * 2).min(PAUSE_MAX),
                 };
+                // One connection leads to one process, so the quarantine runs from the first
+                // refusal if the node has not reported lost keys.
                 if self.refused.replace((now, pause)).is_none() {
                     self.eligibility.refused(now);
                 }

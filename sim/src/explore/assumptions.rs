@@ -302,9 +302,7 @@ fn attaches(scenario: &Scenario, name: &str) -> bool {
 }
 
 fn keeps_everything(scenario: &Scenario, host: &str) -> bool {
-    let cluster = &scenario.cluster;
-    let own = cluster.node.get(host).and_then(|node| node.persistence);
-    own.unwrap_or(cluster.persistence) == Persistence::Always
+    scenario.cluster.persistence_on(host, host) == Persistence::Always
 }
 
 /// Returns true if `host` dies in `scenario`.

@@ -57,11 +57,9 @@ pub(super) fn planned_servers(
             return PlannedServer { storage, ideal: true, node, is_new: false, host, rights };
         }
         let name_of_node = &cluster.nodes[node.index()];
-        let of_node = cluster.node.get(name_of_node);
-        let own = cluster.node.get(name).or(of_node).and_then(|node| node.persistence);
         let stalls = |fault: &PlannedFault| fault.effect == FaultEffect::DiskStall { server };
         let storage = Storage {
-            persistence: terms::persistence(own.unwrap_or(cluster.persistence)),
+            persistence: terms::persistence(cluster.persistence_on(name, name_of_node)),
             slow: cluster.disk.sync_takes.0 > 0 || faults.values().any(stalls),
             lies: cluster.disk.lies,
         };

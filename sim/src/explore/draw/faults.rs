@@ -241,10 +241,7 @@ impl Sketch {
 
     fn one_with_snapshots(&mut self) -> Option<HostNames> {
         let cluster = &self.plan.cluster;
-        let keeps = |name: &&String| {
-            let own = cluster.node.get(*name).and_then(|node| node.persistence);
-            own.unwrap_or(cluster.persistence) == Persistence::Rdb
-        };
+        let keeps = |name: &&String| cluster.persistence_on(name, name) == Persistence::Rdb;
         let nodes: Vec<String> = cluster.nodes.iter().filter(keeps).cloned().collect();
         (!nodes.is_empty()).then(|| HostNames(vec![self.dice.pick(&nodes)]))
     }

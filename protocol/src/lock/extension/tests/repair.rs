@@ -59,28 +59,18 @@ fn nothing_is_set_again_before_a_round_has_succeeded() {
 
 #[test]
 fn a_node_found_missing_after_the_success_is_set_again_too() {
-    let (mut world, lock) = held_by_three();
-    forget(&mut world, 2);
-    world.nodes[2].written.clear();
-    world.pass(ms(1_000));
-    world.extend(lock).expect("begun");
-    (0..2).for_each(|index| world.answer(index));
-    assert_eq!(world.nodes[2].written, [World::prolong(1)]);
-    world.answer(2);
-    assert_eq!(world.nodes[2].written, [World::prolong(1), World::set(1)]);
-}
-
-#[test]
-fn a_key_reported_as_missing_after_the_node_timeout_is_set_again() {
-    let (mut world, lock) = held_by_three();
-    forget(&mut world, 2);
-    world.nodes[2].written.clear();
-    world.pass(ms(1_000));
-    world.extend(lock).expect("begun");
-    (0..2).for_each(|index| world.answer(index));
-    world.pass(NODE_TIMEOUT);
-    world.answer(2);
-    assert_eq!(world.nodes[2].written, [World::prolong(1), World::set(1)]);
+    for late in [Duration::ZERO, NODE_TIMEOUT] {
+        let (mut world, lock) = held_by_three();
+        forget(&mut world, 2);
+        world.nodes[2].written.clear();
+        world.pass(ms(1_000));
+        world.extend(lock).expect("begun");
+        (0..2).for_each(|index| world.answer(index));
+        world.pass(late);
+        assert_eq!(world.nodes[2].written, [World::prolong(1)]);
+        world.answer(2);
+        assert_eq!(world.nodes[2].written, [World::prolong(1), World::set(1)], "{late:?}");
+    }
 }
 
 #[test]

@@ -29,7 +29,7 @@ pub struct Cluster {
     /// When a master deletes expired keys that no client accesses.
     #[serde(skip_serializing_if = "ActiveExpiry::is_default")]
     pub active_expiry: ActiveExpiry,
-    /// What the clients' user may learn from the masters.
+    /// Rights of the clients' user on the masters.
     #[serde(skip_serializing_if = "Rights::is_default")]
     pub rights: Rights,
     /// Behaviour of the disks under the masters.
@@ -69,12 +69,28 @@ impl Default for Cluster {
 }
 
 impl Cluster {
-    /// Returns what the clients' user may learn from the master or replica `server` of `node`. A replica
-    /// is like its master unless it has settings of its own.
+    /// Returns the data that the master or replica `server` of `node` keeps across a restart. A replica is
+    /// like its master unless it has a setting of its own.
+    #[must_use]
+    pub fn persistence_on(&self, server: &str, node: &str) -> Persistence {
+        self.own(server, node, |it| it.persistence).unwrap_or(self.persistence)
+    }
+
+    /// Returns the rights of the clients' user on the master or replica `server` of `node`. A replica is
+    /// like its master unless it has a setting of its own.
     #[must_use]
     pub fn rights_on(&self, server: &str, node: &str) -> Rights {
-        let own = |name: &str| self.node.get(name).and_then(|it| it.rights);
-        own(server).or_else(|| own(node)).unwrap_or(self.rights)
+        self.own(server, node, |it| it.rights).unwrap_or(self.rights)
+    }
+
+    fn own<T>(
+        &self,
+        server: &str,
+        node: &str,
+        setting: impl Fn(&NodeSpec) -> Option<T>,
+    ) -> Option<T> {
+        let of = |name: &str| self.node.get(name).and_then(&setting);
+        of(server).or_else(|| of(node))
     }
 
     /// Returns the rights that the clients' user has on any server.
@@ -194,7 +210,7 @@ impl ActiveExpiry {
     }
 }
 
-/// What the clients' user may learn from a master.
+/// Rights of the clients' user on a master, as far as introductions need them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -261,7 +277,7 @@ pub struct NodeSpec {
     /// Data that this server keeps across a restart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub persistence: Option<Persistence>,
-    /// What the clients' user may learn from this server.
+    /// Rights of the clients' user on this server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rights: Option<Rights>,
 }
